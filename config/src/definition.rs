@@ -1,0 +1,99 @@
+//! A checked source definition: what one file says, with environment overrides and references applied.
+
+use std::path::PathBuf;
+
+use crate::{PluginConfig, SourceKey, Supervision, TopicBlock};
+
+/// One source. Equality is over resolved values and leaves out the file, so that a moved or touched file without a
+/// change restarts nothing.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// Identity; names the state file.
+    pub key: SourceKey,
+    /// False: listed as stopped, never opened (true).
+    pub enabled: bool,
+    /// Version as the file counts it (0).
+    pub version: u64,
+    /// Name for people (the key).
+    pub name: String,
+    /// Library as written; `find_plugin` resolves it.
+    pub path: String,
+    /// Batches in flight, 1 to 64 (1); above 1 only for a plugin that declares `pipelined`.
+    pub max_in_flight: u32,
+    /// How the API renders the plugin's configuration (toml).
+    pub plugin_config_format: PluginConfigFormat,
+    /// Per-batch log lines at info instead of debug (false).
+    pub verbose: bool,
+    /// A timing event per batch on the target `picomq_connectors::benchmark` (false).
+    pub benchmark: bool,
+    /// At least one; every record goes to every block.
+    pub topics: Vec<TopicBlock>,
+    /// For the plugin, unread by the engine.
+    pub plugin_config: PluginConfig,
+    /// Merged over the engine's.
+    pub supervision: Supervision,
+    /// What happens to a record that cannot go on.
+    pub errors: ErrorPolicy,
+    /// The file it was read from.
+    pub file: PathBuf,
+}
+
+impl PartialEq for Definition {
+    fn eq(&self, other: &Definition) -> bool {
+        // Taken apart without `..`, so that a new field cannot be forgotten here.
+        let Definition {
+            key,
+            enabled,
+            version,
+            name,
+            path,
+            max_in_flight,
+            plugin_config_format,
+            verbose,
+            benchmark,
+            topics,
+            plugin_config,
+            supervision,
+            errors,
+            file: _,
+        } = self;
+        *key == other.key
+            && *enabled == other.enabled
+            && *version == other.version
+            && *name == other.name
+            && *path == other.path
+            && *max_in_flight == other.max_in_flight
+            && *plugin_config_format == other.plugin_config_format
+            && *verbose == other.verbose
+            && *benchmark == other.benchmark
+            && *topics == other.topics
+            && *plugin_config == other.plugin_config
+            && *supervision == other.supervision
+            && *errors == other.errors
+    }
+}
+
+/// How the API shows `plugin_config`; the plugin gets JSON whatever stands here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants are the words of the file")]
+pub enum PluginConfigFormat {
+    Json,
+    Yaml,
+    Toml,
+    Text,
+}
+
+/// `[errors]`: what happens to a record that cannot be decoded, routed or encoded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorPolicy {
+    /// The policy itself.
+    pub on_record_error: OnRecordError,
+}
+
+/// The policies there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnRecordError {
+    /// The whole batch is nacked before producing, and read again.
+    #[default]
+    Nack,
+}

@@ -1,0 +1,141 @@
+//! The plugin's own configuration: opaque to the engine, JSON for the plugin, never printed.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::secret::{Secret, is_secret_name};
+
+/// `[plugin_config]` in two forms: *resolved* for the plugin, *as written* (references unexpanded) for people.
+#[derive(Clone)]
+pub struct PluginConfig {
+    resolved: Secret,
+    written: Map<String, Value>,
+}
+
+impl PluginConfig {
+    /// Both forms of one table.
+    pub fn new(resolved: &Map<String, Value>, written: Map<String, Value>) -> PluginConfig {
+        let text = serde_json::to_string(resolved).expect("a JSON map with text keys always prints");
+        PluginConfig { resolved: Secret::new(text), written }
+    }
+
+    /// A table without references.
+    pub fn from_json(table: Map<String, Value>) -> PluginConfig {
+        PluginConfig::new(&table, table.clone())
+    }
+
+    /// The JSON text for the plugin's open, secrets included. For nothing else.
+    pub fn expose_json(&self) -> &str {
+        self.resolved.expose()
+    }
+
+    /// The table for people: references stay references, values of secret-sounding names and URLs with a password
+    /// are replaced by `***`. `is_secret` adds what the plugin's own schema says, by the dotted path of a value.
+    pub fn shown(&self, is_secret: &dyn Fn(&str) -> bool) -> Map<String, Value> {
+        shown_map(&self.written, "", is_secret)
+    }
+}
+
+impl PartialEq for PluginConfig {
+    fn eq(&self, other: &PluginConfig) -> bool {
+        self.resolved == other.resolved
+    }
+}
+
+impl fmt::Debug for PluginConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PluginConfig({} keys, values redacted)", self.written.len())
+    }
+}
+
+const HIDDEN: &str = "***";
+
+fn shown_map(map: &Map<String, Value>, path: &str, is_secret: &dyn Fn(&str) -> bool) -> Map<String, Value> {
+    map.iter()
+        .map(|(name, value)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            let hidden = is_secret_name(name) || is_secret(&path);
+            (name.clone(), shown_value(value, &path, hidden, is_secret))
+        })
+        .collect()
+}
+
+fn shown_value(value: &Value, path: &str, hidden: bool, is_secret: &dyn Fn(&str) -> bool) -> Value {
+    match value {
+        Value::Object(map) if !hidden => Value::Object(shown_map(map, path, is_secret)),
+        Value::Array(items) if !hidden => {
+            Value::Array(items.iter().map(|item| shown_value(item, path, hidden, is_secret)).collect())
+        }
+        Value::String(text) if is_reference(text) => value.clone(),
+        Value::String(text) if has_password(text) => Value::String(HIDDEN.to_owned()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) if !hidden => value.clone(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => Value::String(HIDDEN.to_owned()),
+    }
+}
+
+/// Whether the whole text is one reference, which tells nothing but a name. A default is a value, not a name.
+fn is_reference(text: &str) -> bool {
+    let inner = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    inner.is_some_and(|inner| !inner.contains(['$', '}']) && !inner.contains(":-"))
+}
+
+/// `scheme://user:password@…`, `password=…` or a query `?token=…`.
+fn has_password(text: &str) -> bool {
+    let in_authority = text.split_once("://").is_some_and(|(_, rest)| {
+        rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+            || rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    });
+    in_authority
+        || text.split(['?', '&', ';', ' ']).any(|pair| {
+            pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name.trim()) && !value.is_empty())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn debug_shows_no_value() {
+        let config = PluginConfig::from_json(map(json!({"password": "hunter2", "mode": "cdc"})));
+        assert_eq!(format!("{config:?}"), "PluginConfig(2 keys, values redacted)");
+    }
+
+    #[test]
+    fn what_is_shown_keeps_references_and_hides_secrets() {
+        let config = PluginConfig::from_json(map(json!({
+            "password": "hunter2", "token": "${env:TOKEN}", "api_key": "${env:A:-hunter2}", "mode": "cdc",
+            "url": "postgres://u:hunter2@db/app", "dsn": "host=db password=hunter2", "pin": 1234,
+            "nested": {"client_secret": ["hunter2"], "tables": ["a"]},
+        })));
+        assert_eq!(
+            Value::Object(config.shown(&|path| path == "pin")),
+            json!({
+                "password": "***", "token": "${env:TOKEN}", "api_key": "***", "mode": "cdc",
+                "url": "***", "dsn": "***", "pin": "***",
+                "nested": {"client_secret": "***", "tables": ["a"]},
+            })
+        );
+    }
+
+    #[test]
+    fn equality_is_over_what_the_plugin_gets() {
+        let one = PluginConfig::new(&map(json!({"a": "x"})), map(json!({"a": "${env:A}"})));
+        let two = PluginConfig::new(&map(json!({"a": "x"})), map(json!({"a": "x"})));
+        let three = PluginConfig::new(&map(json!({"a": "y"})), map(json!({"a": "${env:A}"})));
+        assert_eq!(one, two);
+        assert_ne!(one, three);
+    }
+}
