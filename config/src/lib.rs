@@ -8,6 +8,7 @@
 //! key that comes out of it has passed its grammar.
 
 #![forbid(unsafe_code)]
+#![allow(dead_code, reason = "the loader, which uses the rest, follows")]
 
 mod block;
 mod definition;
