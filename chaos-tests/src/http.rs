@@ -1,0 +1,79 @@
+//! As much of an HTTP client as the engine's API needs: one request a connection, the whole answer in memory.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// An API on this machine that does not answer in this time is taken as hanging.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The body as text.
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Result<serde_json::Value> {
+        serde_json::from_str(&self.body)
+            .map_err(|error| Error::malformed("the answer of the API", format!("{error}: {}", self.body)))
+    }
+}
+
+/// Sends `method path` to 127.0.0.1:`port` and reads the answer to its end. HTTP/1.0, so that the server neither
+/// keeps the connection nor sends chunks.
+pub fn request(port: u16, method: &str, path: &str) -> Result<Answer> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let exchange = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        // In one piece: a server may answer and close after its first read.
+        let request =
+            format!("{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = exchange().map_err(Error::io(format!("{method} {path} on port {port}")))?;
+    parse(&text).ok_or_else(|| Error::malformed(format!("the answer to {method} {path}"), text.clone()))
+}
+
+fn parse(text: &str) -> Option<Answer> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Answer { status, body: body.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_split_into_status_and_body() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut seen = [0; 512];
+            let count = stream.read(&mut seen).unwrap();
+            stream.write_all(b"HTTP/1.0 404 Not Found\r\nA: b\r\n\r\n{\"code\":\"x\"}").unwrap();
+            String::from_utf8_lossy(&seen[..count]).into_owned()
+        });
+
+        let answer = request(port, "POST", "/sources/a/restart").unwrap();
+
+        assert_eq!((answer.status, answer.json().unwrap()["code"].as_str()), (404, Some("x")));
+        assert!(server.join().unwrap().starts_with("POST /sources/a/restart HTTP/1.0\r\n"));
+    }
+}

@@ -1,0 +1,9 @@
+//! The stories: the real binary against a real Kafka, one module a story. An absent Kafka is a failure.
+//!
+//! Each prints its seed (`CHAOS_SEED`) and takes it back. What they do not prove: anything about a power loss of the
+//! machine, a cluster of several brokers, or a network between two machines.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a story that cannot go on panics")]
+
+mod harness;
