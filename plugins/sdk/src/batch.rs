@@ -22,6 +22,8 @@ pub struct Batch {
     pub(crate) records: Vec<RawRecord>,
     pub(crate) headers: Vec<RawHeader>,
     pub(crate) state: Option<State>,
+    /// Which candidate of `Staged` belongs to it.
+    pub(crate) stamp: Option<u64>,
     fault: Option<Fault>,
 }
 
@@ -47,6 +49,7 @@ impl Batch {
             records: Vec::with_capacity(records),
             headers: Vec::new(),
             state: None,
+            stamp: None,
             fault: None,
         }
     }

@@ -2,6 +2,7 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::Error;
 
@@ -63,6 +64,15 @@ impl State {
     /// [`Error::State`] when the bytes are not such a map.
     pub fn version(&self) -> Result<u32, Error> {
         self.open::<IgnoredAny>().map(|opened| opened.v)
+    }
+
+    /// The state as JSON for people: `{"version": n, "state": …}`.
+    ///
+    /// # Errors
+    /// [`Error::State`] when it is not such a map or holds what JSON cannot, such as raw bytes.
+    pub fn describe(&self) -> Result<Value, Error> {
+        let opened = self.open::<Value>()?;
+        Ok(json!({ "version": opened.v, "state": opened.state }))
     }
 
     /// Takes the bytes as they are, for a source with a format of its own.

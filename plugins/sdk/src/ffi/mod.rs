@@ -1,5 +1,24 @@
 //! The border between engine and plugin, and the only place with unsafe code.
+//!
+//! [`abi`] says what crosses; [`guest`] is the side compiled into every plugin, [`host`] the side compiled into the
+//! engine. Calls are started and completed, never waited for inside a call; whoever allocated frees; nothing
+//! unwinds across.
 
 #![allow(unsafe_code)]
 
+use std::time::Duration;
+
 pub mod abi;
+pub mod guest;
+pub mod host;
+mod slots;
+
+/// How long a call has to end after it was asked to, before its future is dropped; and how long after that, before
+/// the host gives the instance up as hung.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the author's `close` may take.
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a command may take.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,0 +1,22 @@
+//! The engine's side of the border. Only the plugin port of the actors and the listing of plugins use it.
+
+mod batch;
+mod calls;
+mod describe;
+mod error;
+mod functions;
+mod instance;
+mod library;
+mod open;
+mod sink;
+
+pub use batch::{GuestBatch, RecordView};
+pub use error::{CommandError, LoadError, OpenError, PollError, ResolveError};
+pub use instance::{Closed, Instance};
+pub use library::{Library, PluginInfo};
+pub use open::OpenRequest;
+pub use sink::{TracingSink, emit};
+
+pub use crate::host::{HostSink, LogEvent};
+pub use crate::report::{Check, CheckStatus, Gauge, Report};
+pub use crate::{Capabilities, Limits, Mode};

@@ -1,0 +1,120 @@
+//! Opening an instance.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::calls::{Filed, HOST, SinkSlot, expect};
+use super::error::{OpenError, hung};
+use super::instance::Instance;
+use super::library::Library;
+use crate::ffi::GRACE;
+use crate::ffi::abi::{RawBytes, RawOpen, mode, outcome};
+use crate::host::HostSink;
+use crate::{Limits, Mode};
+
+/// Everything a source is opened with.
+pub struct OpenRequest {
+    /// The key of the definition.
+    pub key: String,
+    /// `[plugin_config]` as JSON, secrets resolved.
+    pub config_json: String,
+    /// What the store holds; `None` when it never held anything.
+    pub state: Option<Vec<u8>>,
+    /// To deliver or to look.
+    pub mode: Mode,
+    /// Where the plugin cuts a batch, and what the border refuses.
+    pub limits: Limits,
+    /// Past it the plugin drops the opening.
+    pub open_timeout: Duration,
+    /// Past it the plugin drops the call that takes a verdict.
+    pub verdict_timeout: Duration,
+    /// Where its logs and reports go.
+    pub host: Arc<dyn HostSink>,
+}
+
+impl std::fmt::Debug for OpenRequest {
+    /// Configuration and state may hold secrets.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("OpenRequest").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl Library {
+    /// Starts opening an instance, at once; the future only waits. Dropping it does not stop the opening, but an
+    /// instance that nobody takes is destroyed.
+    ///
+    /// # Errors
+    /// Within `open_timeout` and five seconds, always.
+    pub fn open(
+        self: &Arc<Self>,
+        request: OpenRequest,
+    ) -> impl Future<Output = Result<Instance, OpenError>> + Send + 'static {
+        let limit = request.open_timeout + GRACE;
+        let answer = start(Arc::clone(self), request);
+        async move {
+            match timeout(limit, answer).await {
+                Ok(Ok(opened)) => opened,
+                Ok(Err(_)) => Err(OpenError::Panicked("the plugin lost the call".to_owned())),
+                Err(_) => Err(OpenError::Hung(hung("open", GRACE))),
+            }
+        }
+    }
+}
+
+fn start(library: Arc<Library>, request: OpenRequest) -> oneshot::Receiver<Result<Instance, OpenError>> {
+    let sink = SinkSlot::new(request.host);
+    let raw = RawOpen {
+        size: size_of::<RawOpen>() as u32,
+        mode: match request.mode {
+            Mode::Run => mode::RUN,
+            Mode::Inspect => mode::INSPECT,
+        },
+        host: &raw const HOST,
+        source: sink.0,
+        key: RawBytes::of(request.key.as_bytes()),
+        config: RawBytes::of(request.config_json.as_bytes()),
+        state: request.state.as_deref().map_or(RawBytes::NONE, RawBytes::of),
+        batch_records: request.limits.batch_records,
+        reserved: 0,
+        batch_bytes: request.limits.batch_bytes,
+        open_timeout_ms: milliseconds(request.open_timeout),
+        verdict_timeout_ms: milliseconds(request.verdict_timeout),
+    };
+    let (sender, receiver) = oneshot::channel();
+    let (limits, verdict_timeout) = (request.limits, request.verdict_timeout);
+    let owner = Arc::clone(&library);
+    let token = expect(
+        library.number(),
+        Box::new(move |filed| {
+            let opened = opened(filed, |number| Instance::new(owner, number, sink, limits, verdict_timeout));
+            // An instance that nobody waits for any more is destroyed by its drop.
+            drop(sender.send(opened));
+        }),
+    );
+    // SAFETY: `raw` and what it borrows outlive the call; the host table is static.
+    unsafe { (library.calls.open)(&raw, token) };
+    receiver
+}
+
+fn opened(filed: Filed, instance: impl FnOnce(u64) -> Instance) -> Result<Instance, OpenError> {
+    match filed.kind {
+        outcome::DONE => Ok(instance(filed.instance)),
+        outcome::CONFIG => Err(OpenError::Config(filed.text)),
+        outcome::STATE => Err(OpenError::State(filed.text)),
+        outcome::PERMANENT => Err(OpenError::Permanent(filed.text)),
+        outcome::TRANSIENT | outcome::TIMED_OUT | outcome::INTERRUPTED => {
+            Err(OpenError::Transient(filed.text))
+        }
+        outcome::PANICKED => Err(OpenError::Panicked(filed.text)),
+        unknown => {
+            Err(OpenError::Panicked(format!("open ended in an unknown way ({unknown}): {}", filed.text)))
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
