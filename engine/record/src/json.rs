@@ -8,13 +8,15 @@
 //! object the last one counts. A dotted path descends objects; a segment that is a number also indexes an array. A
 //! key that holds a dot itself is not reached by a dotted path.
 
+mod walk;
+
 use std::fmt;
 use std::ops::Range;
 use std::str::Utf8Error;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::de::{DeserializeSeed, IgnoredAny};
+
+use walk::{Care, Walk};
 
 /// Where the value of one asked path is filed; the same path always has the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +64,20 @@ pub(crate) enum Absence {
     NotJson,
     /// The record has no payload.
     Tombstone,
+}
+
+/// As messages say it, after the name of the field, header or key.
+impl fmt::Display for Absence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Absence::NotThere => "is not there",
+            Absence::Null => "is null",
+            Absence::Composite => "is an object or an array",
+            Absence::NoText => "holds half a surrogate pair",
+            Absence::NotJson => "cannot be read, the payload is not JSON",
+            Absence::Tombstone => "cannot be read, the record has no payload",
+        })
+    }
 }
 
 /// Why a payload is not JSON.
@@ -177,159 +193,6 @@ impl Fields {
         let base = text.as_ptr().addr();
         Walk { node: &tree.root, fields: self, base, care }.deserialize(&mut deserializer)?;
         deserializer.end()
-    }
-}
-
-/// How much of what lies along the paths serde_json may turn into values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Care {
-    /// Keys as text, scalars as numbers and strings. Fast, and right for all but odd documents.
-    Swift,
-    /// Nothing: keys and values are taken as they are written. For documents already known to be JSON.
-    Raw,
-}
-
-/// One value of the document that lies on an asked path.
-struct Walk<'a> {
-    node: &'a Node,
-    fields: &'a mut Fields,
-    /// Address of the first byte of the document; spans are counted from it.
-    base: usize,
-    care: Care,
-}
-
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        if self.node.slot.is_none() && self.care == Care::Swift {
-            return deserializer.deserialize_any(self);
-        }
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        if let Some(slot) = self.node.slot {
-            let found = self.fields.found_in(raw, self.base);
-            self.fields.found[slot.0] = found;
-        }
-        if raw.starts_with(['{', '[']) && !self.node.children.is_empty() {
-            let mut inner = serde_json::Deserializer::from_str(raw);
-            return inner.deserialize_any(self).map_err(D::Error::custom);
-        }
-        Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a JSON value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(child) = map.next_key_seed(Key { node: self.node, care: self.care })? {
-            let Some(node) = child else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            for slot in &node.slots {
-                self.fields.found[slot.0] = Found::Nothing(Absence::NotThere);
-            }
-            let (base, care) = (self.base, self.care);
-            map.next_value_seed(Walk { node, fields: &mut *self.fields, base, care })?;
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        for index in 0.. {
-            let child = self.node.children.iter().find(|child| child.index == Some(index));
-            let (base, care) = (self.base, self.care);
-            let element = match child {
-                Some(node) => seq.next_element_seed(Walk { node, fields: &mut *self.fields, base, care })?,
-                None => seq.next_element::<IgnoredAny>()?.map(drop),
-            };
-            if element.is_none() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    // A scalar where an object was expected: the paths below it stay absent.
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-}
-
-impl Fields {
-    /// What the value written as `raw` is as text.
-    fn found_in(&mut self, raw: &str, base: usize) -> Found {
-        let start = raw.as_ptr().addr() - base;
-        match raw.as_bytes()[0] {
-            b'{' | b'[' => Found::Nothing(Absence::Composite),
-            b'n' => Found::Nothing(Absence::Null),
-            b'"' if !raw.contains('\\') => Found::Payload(start + 1..start + raw.len() - 1),
-            b'"' => match unescape(raw) {
-                Ok(text) => {
-                    let begin = self.unescaped.len();
-                    self.unescaped.extend_from_slice(text.as_bytes());
-                    Found::Unescaped(begin..self.unescaped.len())
-                }
-                Err(_) => Found::Nothing(Absence::NoText),
-            },
-            _ => Found::Payload(start..start + raw.len()),
-        }
-    }
-}
-
-fn unescape(raw: &str) -> Result<String, serde_json::Error> {
-    serde_json::from_str(raw)
-}
-
-/// A key of an object on the way; the answer is the node it leads to.
-struct Key<'a> {
-    node: &'a Node,
-    care: Care,
-}
-
-impl<'de, 'a> DeserializeSeed<'de> for Key<'a> {
-    type Value = Option<&'a Node>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        match self.care {
-            Care::Swift => deserializer.deserialize_str(self),
-            Care::Raw => {
-                let raw = <&RawValue>::deserialize(deserializer)?.get();
-                Ok(unescape(raw).ok().and_then(|key| self.node.child(&key)))
-            }
-        }
-    }
-}
-
-impl<'a> Visitor<'_> for Key<'a> {
-    type Value = Option<&'a Node>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.node.child(key))
     }
 }
 

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::*;
 
@@ -13,7 +14,8 @@ fn read(payload: &[u8], paths: &[&str]) -> Result<Vec<Result<String, Absence>>, 
     let slots: Vec<Slot> = paths.iter().map(|dotted| tree.slot(&path(dotted))).collect();
     let mut fields = Fields::default();
     fields.read(&tree, payload)?;
-    let text = |slot: &Slot| fields.text(*slot, payload).map(|text| String::from_utf8(text.to_vec()).unwrap());
+    let text =
+        |slot: &Slot| fields.text(*slot, payload).map(|text| String::from_utf8(text.to_vec()).unwrap());
     Ok(slots.iter().map(text).collect())
 }
 
@@ -39,7 +41,9 @@ fn scalars_become_text_and_the_rest_is_missing_b074() {
 
 #[test]
 fn a_number_keeps_the_digits_it_came_with() {
-    for digits in ["-0", "1.0", "1.50", "12345678901234567890123", "1e3", "0.1000000000000000055511151231257827"] {
+    for digits in
+        ["-0", "1.0", "1.50", "12345678901234567890123", "1e3", "0.1000000000000000055511151231257827"]
+    {
         assert_eq!(one(&format!(r#"{{"n": {digits} }}"#), "n"), found(digits));
     }
 }
@@ -168,7 +172,8 @@ fn json_text() -> impl Strategy<Value = String> {
     scalar.prop_recursive(5, 40, 5, move |inner| {
         let member = (key.clone(), inner.clone()).prop_map(|(key, value)| format!("{key} : {value}"));
         prop_oneof![
-            proptest::collection::vec(member, 0..5).prop_map(|members| format!("{{{}}}", members.join(",\t"))),
+            proptest::collection::vec(member, 0..5)
+                .prop_map(|members| format!("{{{}}}", members.join(",\t"))),
             proptest::collection::vec(inner, 0..5).prop_map(|items| format!("[{} ]", items.join(" ,"))),
         ]
     })

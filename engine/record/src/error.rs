@@ -1,0 +1,122 @@
+//! What this crate refuses: a definition whose blocks cannot route, and a batch that cannot be routed.
+
+use std::num::TryFromIntError;
+
+use picomq_connector_sdk::Schema;
+
+use crate::chooser::Refusal;
+use crate::json::NotJson;
+
+/// Why the blocks of a definition make no record path. A person has to change the definition.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RuleError {
+    /// Two tenants could meet in one topic: `ab` + `c` and `a` + `bc`.
+    #[error(
+        "the topic template of topics[{block}] has two values side by side; put a character between them"
+    )]
+    Adjacent {
+        /// Position among `[[topics]]`.
+        block: u16,
+    },
+    /// `{value}` in a block whose topic is a literal.
+    #[error(
+        "{place} of topics[{block}] uses {{value}}, but its topic is static and has no value; use {{field:PATH}}, {{header:NAME}} or {{key}}"
+    )]
+    NoValue {
+        /// Position among `[[topics]]`.
+        block: u16,
+        /// `record_key`, or which header.
+        place: String,
+    },
+    /// A name the definition itself writes is outside its own `allowed_topics`.
+    #[error("topics[{block}] names the topic {topic:?}, which its allowed_topics {allowed:?} does not match")]
+    NotAllowed {
+        /// Position among `[[topics]]`.
+        block: u16,
+        /// The literal topic or the fallback.
+        topic: String,
+        /// The expression.
+        allowed: String,
+    },
+    /// More blocks than are numbered.
+    #[error("a definition has at most 65,536 [[topics]] blocks")]
+    TooManyBlocks(#[source] TryFromIntError),
+    /// More header names than are numbered.
+    #[error("a definition adds at most 65,536 different headers")]
+    TooManyHeaders(#[source] TryFromIntError),
+}
+
+/// Why a batch cannot be routed. Nothing of it was produced. Reading it again will not help: a person must change the
+/// definition, the data or the topics.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RouteFailure {
+    /// Stable name of the kind of failure: `schema_pair_refused`, `payload_not_json`, `unroutable_record`,
+    /// `record_key_missing`, `record_too_large` or `batch_too_large`.
+    pub code: &'static str,
+    /// For people: the record, the field, the value cut short, and what would be right.
+    pub message: String,
+}
+
+/// What is wrong with one record, before it is known which one.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    NotJson(NotJson),
+    Unroutable { block: u16, refusal: Refusal },
+    KeyMissing { block: u16, reason: String },
+    TooLarge { bytes: u64, record_bytes: u64 },
+    ArenaFull,
+}
+
+impl RouteFailure {
+    pub(crate) fn schema_pair(from: Schema, to: Schema, block: u16) -> RouteFailure {
+        let way = match (from, to) {
+            (Schema::Json, Schema::Proto | Schema::FlatBuffer | Schema::Avro) => "is not built yet",
+            _ => "has no conversion",
+        };
+        RouteFailure {
+            code: "schema_pair_refused",
+            message: format!(
+                "the plugin gives {from} and topics[{block}] asks for {to}, which {way}; write \
+                 schema = \"{from}\" or schema = \"raw\""
+            ),
+        }
+    }
+
+    /// `index` and `id` name the record.
+    #[cold]
+    pub(crate) fn of_record(fault: &Fault, index: usize, id: Option<&str>) -> RouteFailure {
+        let record = match id {
+            Some(id) => format!("record {index} (id {})", crate::shorten::shorten(id.as_bytes())),
+            None => format!("record {index}"),
+        };
+        let (code, reason) = match fault {
+            Fault::NotJson(error) => ("payload_not_json", format!("the payload is not JSON: {error}")),
+            Fault::Unroutable { block, refusal: Refusal { reason, fix } } => (
+                "unroutable_record",
+                format!(
+                    "{reason}, so topics[{block}] has no topic for it; {fix} or give the rule a fallback"
+                ),
+            ),
+            Fault::KeyMissing { block, reason } => (
+                "record_key_missing",
+                format!(
+                    "{reason}, so record_key of topics[{block}] cannot be written; send a value or take it out \
+                     of the template"
+                ),
+            ),
+            Fault::TooLarge { bytes, record_bytes } => (
+                "record_too_large",
+                format!(
+                    "{bytes} bytes with key and headers, more than limits.record_bytes = {record_bytes} allows"
+                ),
+            ),
+            Fault::ArenaFull => (
+                "batch_too_large",
+                "the keys and headers written for this batch pass 4 GiB; lower limits.batch_records"
+                    .to_owned(),
+            ),
+        };
+        RouteFailure { code, message: format!("{record}: {reason}") }
+    }
+}

@@ -1,0 +1,210 @@
+//! The way of a source's records to their topics: its blocks, compiled once per opening.
+
+use std::sync::Arc;
+
+use pico_config::{Limits, Rule, Template, TopicBlock};
+use picomq_connector_sdk::Schema;
+use picomq_connector_sdk::ffi::host::GuestBatch;
+
+use crate::chooser::{Chooser, Clash};
+use crate::draft::Reading;
+use crate::error::{Fault, RouteFailure, RuleError};
+use crate::json::{Absence, FieldTree, Fields};
+use crate::origin::{Origin, Subject};
+use crate::pattern::Pattern;
+use crate::routed::Routed;
+use crate::routing::{Routing, Step};
+use crate::topics::{TopicId, Topics};
+
+/// Header that carries the record id a plugin gives.
+pub(crate) const ID_HEADER: &str = "picomq.id";
+/// Header that `provenance = true` adds: `<life>/<number>/<index>/<size>`.
+const PROVENANCE_HEADER: &str = "picomq.batch";
+
+/// Decides for every record of a source where it goes and how it leaves. Made anew at each opening, because it
+/// counts the topics seen since then.
+///
+/// Every record goes to every block. Bytes of a payload are never changed here. A failure is found before anything
+/// of the batch was produced, and leaves the path usable.
+#[derive(Debug)]
+pub struct RecordPath {
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) tree: FieldTree,
+    pub(crate) fields: Fields,
+    pub(crate) topics: Topics,
+    pub(crate) record_bytes: u64,
+    /// Names of the headers that are written here, under the numbers that the entries of a batch use.
+    pub(crate) header_names: Arc<[Box<str>]>,
+}
+
+/// One `[[topics]]` block, made ready.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) number: u16,
+    pub(crate) schema: Schema,
+    pub(crate) destination: Destination,
+    pub(crate) record_key: Option<Pattern>,
+    /// With the number of the name.
+    pub(crate) headers: Vec<(u16, Pattern)>,
+    /// The number of the provenance header's name, if there is to be one.
+    pub(crate) provenance: Option<u16>,
+}
+
+/// Where the records of a block go.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    One(TopicId),
+    Chosen(Box<Chooser>),
+}
+
+/// Which batch of which opening it is, for `provenance = true`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// The random number of the opening.
+    pub life: u64,
+    /// The batch number.
+    pub number: u64,
+}
+
+impl RecordPath {
+    /// Compiles the blocks of a definition.
+    ///
+    /// # Errors
+    /// What cannot route, although each key is right by itself; see [`RuleError`].
+    pub fn new(blocks: &[TopicBlock], limits: &Limits) -> Result<RecordPath, RuleError> {
+        let mut path = RecordPath {
+            blocks: Vec::with_capacity(blocks.len()),
+            tree: FieldTree::default(),
+            fields: Fields::default(),
+            topics: Topics::default(),
+            record_bytes: limits.record_bytes,
+            header_names: Arc::new([]),
+        };
+        let mut header_names = Vec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            let number = u16::try_from(number).map_err(RuleError::TooManyBlocks)?;
+            let compiled = path.compile(number, block, &mut header_names)?;
+            path.blocks.push(compiled);
+        }
+        path.header_names = header_names.into();
+        Ok(path)
+    }
+
+    /// Begins with a batch; the rest is done in steps, so that a big one does not hold its thread.
+    ///
+    /// # Errors
+    /// When a block asks for a schema that the batch's cannot become.
+    pub fn begin(&self, batch: GuestBatch, provenance: Provenance) -> Result<Routing, RouteFailure> {
+        Routing::begin(self, batch, provenance)
+    }
+
+    /// Routes a batch at once.
+    ///
+    /// # Errors
+    /// The first record that cannot be sent as the definition says. Nothing of the batch was produced.
+    pub fn route(&mut self, batch: GuestBatch, provenance: Provenance) -> Result<Routed, RouteFailure> {
+        let mut routing = self.begin(batch, provenance)?;
+        loop {
+            routing = match routing.step(self, usize::MAX)? {
+                Step::More(routing) => routing,
+                Step::Done(routed) => return Ok(routed),
+            };
+        }
+    }
+
+    /// The clashes found since this was called last, each once per topic and opening.
+    pub fn take_clashes(&mut self) -> Vec<Clash> {
+        let choosers = self.blocks.iter_mut().filter_map(|block| match &mut block.destination {
+            Destination::One(_) => None,
+            Destination::Chosen(chooser) => Some(chooser),
+        });
+        choosers.flat_map(|chooser| std::mem::take(&mut chooser.clashes)).collect()
+    }
+
+    /// Reads what the batch needs of one payload into `fields`.
+    pub(crate) fn read(&mut self, payload: Option<&[u8]>, reading: Reading) -> Result<(), Fault> {
+        match (payload, reading) {
+            (None, Reading::Nothing | Reading::Fields | Reading::Json) => {
+                self.fields.forget(&self.tree, Absence::Tombstone);
+            }
+            (Some(_), Reading::Nothing) => self.fields.forget(&self.tree, Absence::NotJson),
+            // Not JSON is no failure here: the fields are then absent, and say so.
+            (Some(payload), Reading::Fields) => drop(self.fields.read(&self.tree, payload)),
+            (Some(payload), Reading::Json) => {
+                self.fields.read(&self.tree, payload).map_err(Fault::NotJson)?
+            }
+        }
+        Ok(())
+    }
+
+    fn compile(
+        &mut self,
+        number: u16,
+        block: &TopicBlock,
+        names: &mut Vec<Box<str>>,
+    ) -> Result<Block, RuleError> {
+        check_allowed(number, block)?;
+        let (destination, value) = match &block.rule {
+            Rule::Static(name) => (Destination::One(self.topics.add(number, name.as_str().into())), None),
+            Rule::Dynamic { from, template, fallback, illegal } => {
+                let value = Origin::of_value(from, &mut self.tree);
+                let pattern = Pattern::compile(template, Some(&value), &mut self.tree)
+                    .expect("a pattern is refused only where the rule has no value");
+                let mut chooser = Chooser::new(number, block, pattern, *illegal)?;
+                if let Some(name) = fallback {
+                    chooser.set_fallback(name, &mut self.topics);
+                }
+                (Destination::Chosen(Box::new(chooser)), Some(value))
+            }
+        };
+        let mut pattern = |template: &Template, place: &str| {
+            let missing = || RuleError::NoValue { block: number, place: place.to_owned() };
+            Pattern::compile(template, value.as_ref(), &mut self.tree).ok_or_else(missing)
+        };
+        let record_key = block.record_key.as_ref().map(|key| pattern(key, "record_key")).transpose()?;
+        let mut headers = Vec::with_capacity(block.headers.len());
+        for (name, template) in &block.headers {
+            headers.push((number_of(name, names)?, pattern(template, &format!("header {name:?}"))?));
+        }
+        let provenance = block.provenance.then(|| number_of(PROVENANCE_HEADER, names)).transpose()?;
+        Ok(Block { number, schema: block.schema, destination, record_key, headers, provenance })
+    }
+}
+
+impl Block {
+    /// The topic of a record in this block.
+    pub(crate) fn choose(&mut self, subject: &Subject<'_>, topics: &mut Topics) -> Result<TopicId, Fault> {
+        match &mut self.destination {
+            Destination::One(topic) => Ok(*topic),
+            Destination::Chosen(chooser) => chooser
+                .choose(subject, topics)
+                .map_err(|refusal| Fault::Unroutable { block: self.number, refusal }),
+        }
+    }
+}
+
+/// The number of a header name, given when it is asked for the first time.
+fn number_of(name: &str, names: &mut Vec<Box<str>>) -> Result<u16, RuleError> {
+    let known = names.iter().position(|known| **known == *name);
+    let number = known.unwrap_or(names.len());
+    if known.is_none() {
+        names.push(name.into());
+    }
+    u16::try_from(number).map_err(RuleError::TooManyHeaders)
+}
+
+/// The names that the definition itself writes must be among those it allows.
+fn check_allowed(number: u16, block: &TopicBlock) -> Result<(), RuleError> {
+    let topic = match &block.rule {
+        Rule::Static(name) => Some(name),
+        Rule::Dynamic { fallback, .. } => fallback.as_ref(),
+    };
+    match (topic, &block.allowed_topics) {
+        (Some(topic), Some(allowed)) if !allowed.allows(topic) => Err(RuleError::NotAllowed {
+            block: number,
+            topic: topic.clone(),
+            allowed: allowed.as_str().to_owned(),
+        }),
+        (Some(_) | None, Some(_) | None) => Ok(()),
+    }
+}

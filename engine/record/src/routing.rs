@@ -1,0 +1,103 @@
+//! Routes one batch in steps, so that a big one does not hold its thread.
+
+use picomq_connector_sdk::Schema;
+use picomq_connector_sdk::ffi::host::GuestBatch;
+
+use crate::draft::{Draft, Place, Reading};
+use crate::error::RouteFailure;
+use crate::path::{Provenance, RecordPath};
+use crate::routed::Routed;
+
+/// A batch on its way. Dropping it gives the batch back to the plugin; what the path has learned stays.
+#[derive(Debug)]
+pub struct Routing {
+    batch: GuestBatch,
+    provenance: Provenance,
+    reading: Reading,
+    next: usize,
+    draft: Draft,
+}
+
+/// What a step came to.
+#[derive(Debug)]
+pub enum Step {
+    /// Some records are left.
+    More(Routing),
+    /// Every record has its topics.
+    Done(Routed),
+}
+
+impl Routing {
+    pub(crate) fn begin(
+        path: &RecordPath,
+        batch: GuestBatch,
+        provenance: Provenance,
+    ) -> Result<Routing, RouteFailure> {
+        let records = batch.len();
+        // A batch without records says nothing by its schema.
+        let reading = if records == 0 { Reading::Nothing } else { reading_of(path, batch.schema())? };
+        let draft = Draft::with_capacity(records * path.blocks.len());
+        Ok(Routing { batch, provenance, reading, next: 0, draft })
+    }
+
+    /// Routes up to `records` more, by the path it was begun with.
+    ///
+    /// # Errors
+    /// The first record that cannot be sent as the definition says. Nothing of the batch was produced.
+    pub fn step(mut self, path: &mut RecordPath, records: usize) -> Result<Step, RouteFailure> {
+        let size = self.batch.len();
+        let end = self.next.saturating_add(records).min(size);
+        for index in self.next..end {
+            let record = self.batch.record(index);
+            let place = Place { batch: self.provenance, index: index as u32, size };
+            self.draft
+                .add(path, record, self.reading, place)
+                .map_err(|fault| RouteFailure::of_record(&fault, index, record.id))?;
+        }
+        self.next = end;
+        Ok(if end == size {
+            Step::Done(self.draft.sort(self.batch, path.header_names.clone()))
+        } else {
+            Step::More(self)
+        })
+    }
+}
+
+/// How much of each payload must be read for all blocks, or which pair of schemas is refused.
+fn reading_of(path: &RecordPath, from: Schema) -> Result<Reading, RouteFailure> {
+    let mut must_be_json = false;
+    for block in &path.blocks {
+        match conversion(from, block.schema) {
+            Some(Conversion::AsItIs) => {}
+            Some(Conversion::CheckedJson) => must_be_json = true,
+            None => return Err(RouteFailure::schema_pair(from, block.schema, block.number)),
+        }
+    }
+    let may_be_json = matches!(from, Schema::Json | Schema::Text);
+    Ok(if must_be_json {
+        Reading::Json
+    } else if may_be_json && !path.tree.is_empty() {
+        Reading::Fields
+    } else {
+        Reading::Nothing
+    })
+}
+
+/// What happens to a payload between what the plugin gives and what a block asks for.
+enum Conversion {
+    /// The bytes leave as they came.
+    AsItIs,
+    /// The bytes leave as they came, once they are known to be JSON.
+    CheckedJson,
+}
+
+/// None for a pair that is refused.
+fn conversion(from: Schema, to: Schema) -> Option<Conversion> {
+    match (from, to) {
+        (Schema::Json, Schema::Json | Schema::Text) | (Schema::Text, Schema::Json) => {
+            Some(Conversion::CheckedJson)
+        }
+        (_, Schema::Raw) => Some(Conversion::AsItIs),
+        (from, to) => (from == to).then_some(Conversion::AsItIs),
+    }
+}
