@@ -78,6 +78,10 @@ impl Interrupt {
     /// # Errors
     /// [`Error::Interrupted`] as soon as the poll should end; `?` hands it on.
     pub async fn sleep(&self, wait: Duration) -> Result<(), Error> {
+        // A timer of zero still rounds up to a millisecond.
+        if wait.is_zero() {
+            return if self.is_asked() { Err(Error::Interrupted) } else { Ok(()) };
+        }
         self.race(tokio::time::sleep(wait)).await
     }
 
