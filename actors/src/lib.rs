@@ -1,1 +1,7 @@
-//! Placeholder.
+//! The supervision tree of a source: supervisor, poller, router, producer, checkpointer, and the root above them.
+//!
+//! Decisions are made by [`lifecycle`], a pure function; the actors carry them out through the [`ports`]. This is
+//! the only crate that knows ractor. docs/architecture.md has the picture.
+#![forbid(unsafe_code)]
+
+pub mod ports;
