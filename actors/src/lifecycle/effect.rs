@@ -1,0 +1,271 @@
+//! What goes into the lifecycle and what comes out of it.
+
+use picomq_connector_sdk::Verdict;
+
+use super::{BatchId, Token};
+use crate::ports::{Cause, OpenFailure};
+
+/// Everything that can happen to a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A person, the root or the shutdown wants something.
+    Order(Order),
+    /// A wait ended.
+    Wake(Token),
+    /// The bytes in flight of the whole process went over, or fell under, their limit.
+    Total {
+        /// Whether they are over it now.
+        is_over: bool,
+    },
+    /// An actor of the tree died.
+    ChildLost {
+        /// Epoch of the supervisor when it learned of it.
+        epoch: u64,
+        /// What to tell people.
+        cause: Cause,
+    },
+    /// The tree is down.
+    Ended(Ended),
+    /// Something the tree has to say.
+    Event {
+        /// Epoch the teller knew.
+        epoch: u64,
+        /// What happened.
+        event: Event,
+    },
+}
+
+/// What a person, the root or the shutdown wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Open, unless it runs; resets the counters.
+    Start,
+    /// Stop polling, keep the plugin open.
+    Pause,
+    /// Poll again.
+    Resume,
+    /// Close and open again; resets the counters.
+    Restart,
+    /// Close for good; a person's wish, obeyed after a restart of the process.
+    Stop,
+    /// Close for good because the process ends.
+    Shutdown,
+}
+
+/// How the tree came down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ended {
+    /// A call into the plugin never came back: nothing is opened in this process any more.
+    pub is_leaked: bool,
+}
+
+/// What the tree has to say, in the order it happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Store, broker and plugin are open.
+    Opened {
+        /// Number of the newest saved batch; 0 for none.
+        number: u64,
+        /// W for this instance: 1 unless plugin and broker both allow more.
+        window: usize,
+    },
+    /// One of them did not open.
+    OpenFailed(OpenFailure),
+    /// A poll gave a batch.
+    Polled {
+        /// The number its `Poll` carried.
+        number: u64,
+        /// What it holds.
+        kind: PolledKind,
+        /// Records in it.
+        records: u32,
+        /// Bytes in it.
+        bytes: u64,
+    },
+    /// The poll was interrupted and gave nothing.
+    PollEnded,
+    /// The poll gave an error.
+    PollFailed {
+        /// It will not pass by itself.
+        is_permanent: bool,
+        /// What to tell people.
+        cause: Cause,
+    },
+    /// The plugin panicked or broke the border's rules.
+    Broken(Cause),
+    /// A batch failed in the router or the producer.
+    Failed {
+        /// The failed batch; for a lost client the oldest not wholly delivered.
+        number: u64,
+        /// Who failed it.
+        stage: Stage,
+        /// What to tell people.
+        cause: Cause,
+        /// The client must be dropped, else its reports never end.
+        is_client_lost: bool,
+        /// Trying again by itself cannot help.
+        needs_human: bool,
+    },
+    /// Nothing of batch `from` or later is outstanding with this stage.
+    Quiet {
+        /// Who says so.
+        stage: Stage,
+        /// The `from` of the `Quiesce` it answers.
+        from: u64,
+    },
+    /// The state of this batch, or a later one, is saved; told for each batch in order.
+    Saved {
+        /// The batch.
+        number: u64,
+        /// Records of it in the log; 0 for filtered ones and watermarks.
+        delivered: u32,
+    },
+    /// The store could not save.
+    SaveFailed {
+        /// The oldest batch that the save covered.
+        number: u64,
+        /// What to tell people.
+        cause: Cause,
+    },
+    /// Somebody else owns the state.
+    Fenced {
+        /// The oldest batch that the save covered.
+        number: u64,
+        /// What to tell people.
+        cause: Cause,
+    },
+    /// The probe ended.
+    Probed {
+        /// The store took it.
+        has_landed: bool,
+    },
+    /// The plugin took the verdict.
+    Resolved,
+    /// The plugin refused the verdict, panicked in it, or did not come back in time.
+    ResolveFailed(Cause),
+}
+
+/// What a poll gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PolledKind {
+    /// No records, no state.
+    Empty,
+    /// No records, but a state.
+    Watermark,
+    /// A watermark right after a nacked batch: sent nowhere, told Nack.
+    Refused,
+    /// Records.
+    Records,
+}
+
+/// The stages that hold something of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Holds the poll.
+    Poller,
+    /// Holds the delivery reports.
+    Producer,
+    /// Holds the save.
+    Checkpointer,
+}
+
+/// Which batch failed and what that means for the client.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedStage {
+    pub(crate) number: u64,
+    pub(crate) stage: Stage,
+    pub(crate) is_client_lost: bool,
+}
+
+/// Everything the lifecycle may want done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Open store, broker and plugin; answer `Opened` or `OpenFailed`.
+    Open {
+        /// Epoch of the answer.
+        epoch: u64,
+        /// Whether the first poll is wanted at once, or the source opens to a pause.
+        is_paused: bool,
+    },
+    /// Ask the plugin for a batch.
+    Poll {
+        /// Its name, should it be sent down the line.
+        batch: BatchId,
+        /// What to do with a watermark.
+        refuse_watermark: bool,
+    },
+    /// Ask the running poll to return soon.
+    Interrupt,
+    /// Tell the plugin the verdict of the oldest batch (Ack) or of all that are left (Nack).
+    Resolve {
+        /// The verdict.
+        verdict: Verdict,
+    },
+    /// Poller, producer and checkpointer drop what is `from` or later, and say `Quiet`.
+    Quiesce {
+        /// Epoch it holds for.
+        epoch: u64,
+        /// Oldest batch to drop.
+        from: u64,
+    },
+    /// Drop the client, so that its reports end. Ignored in a later epoch.
+    DropClient {
+        /// Epoch it holds for.
+        epoch: u64,
+    },
+    /// Try the failed save once more; answer `Probed`.
+    Probe,
+    /// Bring the tree down; answer `Ended`.
+    Close {
+        /// Whether the author's `close` is called; else children are killed and the instance only dropped.
+        is_orderly: bool,
+        /// Whether the lease stays, so that no other engine takes over a halted source.
+        keeps_lease: bool,
+    },
+    /// Answer `Wake(token)` after the wait.
+    Wake {
+        /// What to answer.
+        token: Token,
+        /// How long, by name.
+        wait: Wait,
+    },
+    /// A batch was told its Ack.
+    Acked {
+        /// Records of it in the log.
+        delivered: u32,
+    },
+    /// A Nack was told and counts.
+    Nacked,
+}
+
+/// The named waits; [`crate::backoff`] gives them their length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// After the n-th nack in a row.
+    Nack(u32),
+    /// After the n-th poll error in a row.
+    Poll(u32),
+    /// After a permanent poll error.
+    PermanentPoll,
+    /// After the n-th failed opening in a row.
+    Open(u32),
+    /// Before a halted source opens by itself for the n-th time.
+    Restart(u32),
+    /// Before a probe of the store.
+    Probe,
+    /// What a stop waits for batches in flight.
+    Stop,
+}
+
+/// Where a source goes once its tree is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Then {
+    /// Holds nothing.
+    Stopped,
+    /// Opens at once.
+    Open,
+    /// Opens after the backoff of the present count.
+    OpenAfterBackoff,
+    /// Gives up.
+    Halted,
+}

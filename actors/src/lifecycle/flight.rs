@@ -1,0 +1,172 @@
+//! The window: batches that were polled and not yet resolved, oldest first.
+
+use picomq_connector_sdk::Verdict;
+
+use super::{Blame, Effect, Lifecycle, Phase, PolledKind, Probe, Wait};
+use crate::ports::Cause;
+
+/// Names a batch so that order survives failure: a stage takes first the number its epoch began with, then n only
+/// after n − 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BatchId {
+    /// Rises at each opening and each rewind.
+    pub epoch: u64,
+    /// The number this epoch began with.
+    pub first: u64,
+    /// Never used twice in a life by a batch that was sent down the line.
+    pub number: u64,
+}
+
+/// A batch in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Flight {
+    /// Its number; an empty batch bears the number of the next one.
+    pub number: u64,
+    /// What it holds and how far it is.
+    pub kind: FlightKind,
+    /// Bytes it keeps in memory.
+    pub bytes: u64,
+}
+
+/// What a batch in flight holds and how far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FlightKind {
+    /// No records, no state: its Ack waits for its turn only.
+    Empty,
+    /// A watermark that is told Nack.
+    Refused,
+    /// A watermark on its way to the store.
+    Watermark,
+    /// Records on their way.
+    Records,
+    /// Saved; its Ack waits for its turn.
+    Saved {
+        /// Whether it held records, sent or filtered.
+        had_records: bool,
+        /// Records in the log.
+        delivered: u32,
+    },
+}
+
+impl FlightKind {
+    fn is_ready(self) -> bool {
+        match self {
+            FlightKind::Empty | FlightKind::Saved { .. } => true,
+            FlightKind::Refused | FlightKind::Watermark | FlightKind::Records => false,
+        }
+    }
+}
+
+impl Lifecycle {
+    /// Starts a poll when nothing forbids it. Only here does a poll begin.
+    pub(super) fn start_poll(&mut self, effects: &mut Vec<Effect>) {
+        let is_free = self.phase == Phase::Active
+            && self.polling.is_none()
+            && self.hold.is_none()
+            && self.probe == Probe::None
+            && self.pending.is_none()
+            && self.window.len() < self.limits.window
+            && self.bytes_in_flight() < self.limits.in_flight_bytes
+            && !self.is_total_over;
+        if !is_free {
+            return;
+        }
+        let number = self.next_number;
+        self.polling = Some(number);
+        effects.push(Effect::Poll { batch: self.batch(number), refuse_watermark: self.refuse_watermarks });
+    }
+
+    /// Bytes of the batches in flight.
+    pub fn bytes_in_flight(&self) -> u64 {
+        self.window.iter().map(|flight| flight.bytes).sum()
+    }
+
+    pub(super) fn polled(&mut self, number: u64, kind: PolledKind, size: (u32, u64), effects: &mut Vec<Effect>) {
+        self.polling = None;
+        let is_sent = matches!(kind, PolledKind::Records | PolledKind::Watermark);
+        if is_sent {
+            self.next_number = number + 1;
+        }
+        self.poll_failures = 0;
+        self.has_poll_error = false;
+        self.forgive(Blame::Poll);
+        if self.phase != Phase::Active {
+            // In Rewinding the batch comes after the failed one: the coming Nack covers it.
+            return;
+        }
+        let (_, bytes) = size;
+        self.is_idle = kind == PolledKind::Empty;
+        let kind = match kind {
+            PolledKind::Empty => FlightKind::Empty,
+            PolledKind::Refused => FlightKind::Refused,
+            PolledKind::Watermark => FlightKind::Watermark,
+            PolledKind::Records => FlightKind::Records,
+        };
+        self.window.push_back(Flight { number, kind, bytes });
+        if kind == FlightKind::Refused {
+            self.rewind_from(number, false, effects);
+        }
+    }
+
+    pub(super) fn poll_failed(&mut self, is_permanent: bool, cause: Cause, effects: &mut Vec<Effect>) {
+        self.polling = None;
+        self.blame(Blame::Poll, cause);
+        self.poll_failures = self.poll_failures.saturating_add(1);
+        self.has_poll_error = is_permanent;
+        if self.phase == Phase::Active {
+            let wait = if is_permanent { Wait::PermanentPoll } else { Wait::Poll(self.poll_failures) };
+            self.hold = Some(self.wait(wait, effects));
+        }
+    }
+
+    pub(super) fn saved(&mut self, number: u64, delivered: u32) {
+        for flight in &mut self.window {
+            let had_records = match flight.kind {
+                FlightKind::Records => true,
+                FlightKind::Watermark => false,
+                FlightKind::Empty | FlightKind::Refused | FlightKind::Saved { .. } => continue,
+            };
+            if flight.number == number {
+                flight.kind = FlightKind::Saved { had_records, delivered };
+            }
+        }
+    }
+
+    /// I3: verdicts are told in order, one at a time; I2: an Ack only for what is saved.
+    pub(super) fn tell_ack(&mut self, effects: &mut Vec<Effect>) {
+        let is_open = matches!(self.phase, Phase::Active | Phase::Rewinding { .. });
+        let is_ready = self.window.front().is_some_and(|flight| flight.kind.is_ready());
+        if is_open && is_ready && self.resolving.is_none() && !self.is_head_failed() {
+            self.resolving = Some(Verdict::Ack);
+            effects.push(Effect::Resolve { verdict: Verdict::Ack });
+        }
+    }
+
+    pub(super) fn resolved(&mut self, effects: &mut Vec<Effect>) {
+        match self.resolving.take() {
+            Some(Verdict::Ack) => self.acked(effects),
+            Some(Verdict::Nack) => self.nacked(effects),
+            None => {}
+        }
+    }
+
+    fn acked(&mut self, effects: &mut Vec<Effect>) {
+        let Some(flight) = self.window.pop_front() else { return };
+        let FlightKind::Saved { had_records, delivered } = flight.kind else {
+            effects.push(Effect::Acked { delivered: 0 });
+            return;
+        };
+        if had_records {
+            self.refuse_watermarks = false;
+        }
+        if delivered > 0 {
+            self.nacks = 0;
+            self.nack_needs_human = false;
+            self.reopen_tries = 0;
+            self.latched = None;
+            self.forgive(Blame::Nack);
+            self.forgive(Blame::Open);
+        }
+        effects.push(Effect::Acked { delivered });
+    }
+}

@@ -1,0 +1,322 @@
+//! What happens next to one source: a pure function from an input to effects.
+//!
+//! [`Lifecycle::step`] has no clock, no I/O and no randomness; the supervisor carries out the effects it returns
+//! and feeds back what came of them. Waits are named ([`Wait`]), their lengths are [`crate::backoff`]'s affair.
+//!
+//! Invariants kept here: I2 (Ack only after the save), I3 (at most W in flight, resolved in order), I5 (every
+//! polled batch gets exactly one verdict), I6 (nothing from an older epoch changes anything), I7 (status is
+//! computed).
+
+mod command;
+mod effect;
+mod flight;
+mod opening;
+mod rewind;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use effect::{Ended, Effect, Event, FailedStage, Input, Order, PolledKind, Stage, Then, Wait};
+pub use flight::{BatchId, Flight, FlightKind};
+pub use status::{Condition, Conditions, Status};
+
+use std::collections::VecDeque;
+
+use crate::ports::Cause;
+
+/// Names a wait that was started; a wake with an older token is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+/// The limits the decisions need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// W: batches in flight at most, at least 1.
+    pub window: usize,
+    /// Bytes in flight past which no poll starts.
+    pub in_flight_bytes: u64,
+    /// Nacks in a row that halt the source.
+    pub nack_limit: u32,
+    /// Whether a halted source whose cause may pass is opened again by itself.
+    pub restarts: bool,
+}
+
+/// Where the source stands. What exists only in one phase lives in its variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Holds nothing.
+    Stopped,
+    /// Store, broker and plugin are being opened.
+    Opening,
+    /// Waits before it opens again.
+    Waiting {
+        /// The wake that ends the wait.
+        token: Token,
+    },
+    /// Polls, or holds before the next poll.
+    Active,
+    /// Something failed at batch `from`: no poll, predecessors run on, then one Nack.
+    Rewinding {
+        /// Oldest failed batch.
+        from: u64,
+        /// Which stages said quiet for this very `from`.
+        quiet: QuietSet,
+        /// Whether this rewind counts as a nack (a refused watermark does not).
+        is_counted: bool,
+    },
+    /// No polls; plugin, lease and client stay.
+    Paused,
+    /// Gave up until a person, or `restart_after`, opens it again. Holds the lease at most.
+    Halted {
+        /// The wake that opens it again, when the cause may pass.
+        restart: Option<Token>,
+    },
+    /// The tree is coming down.
+    Closing {
+        /// Where it goes from there.
+        then: Then,
+    },
+}
+
+/// The stages that must be quiet before a Nack is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct QuietSet {
+    poller: bool,
+    producer: bool,
+    checkpointer: bool,
+}
+
+impl QuietSet {
+    fn add(&mut self, stage: Stage) {
+        match stage {
+            Stage::Poller => self.poller = true,
+            Stage::Producer => self.producer = true,
+            Stage::Checkpointer => self.checkpointer = true,
+        }
+    }
+
+    fn is_complete(self) -> bool {
+        self.poller && self.producer && self.checkpointer
+    }
+}
+
+/// Why a source shows `error` until a batch is delivered or a person acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Latch {
+    /// A state could not be saved.
+    Save,
+    /// The nack limit was reached.
+    Limit,
+    /// The nack limit was reached and the cause needs a human.
+    LimitForHuman,
+    /// Opening failed in a way that will not pass by itself.
+    Open,
+    /// Somebody else owns the state.
+    Fenced,
+    /// A call into the plugin never came back; the instance is leaked.
+    Hung,
+}
+
+impl Latch {
+    /// Whether only a person can end it.
+    fn needs_human(self) -> bool {
+        match self {
+            Latch::Save | Latch::Limit => false,
+            Latch::LimitForHuman | Latch::Open | Latch::Fenced | Latch::Hung => true,
+        }
+    }
+}
+
+/// What a person asked for; kept beside the state and obeyed after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Asked {
+    /// Run.
+    #[default]
+    Running,
+    /// Stay open, do not poll.
+    Paused,
+    /// Hold nothing.
+    Stopped,
+}
+
+/// A command that acts once the window is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Pending {
+    Pause,
+    Restart,
+    Stop,
+}
+
+/// Whether the store owes an answer to a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Probe {
+    None,
+    Owed { token: Token },
+    Running,
+}
+
+/// What the last error was about, which decides when it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Blame {
+    Nack,
+    Poll,
+    Open,
+}
+
+/// The state of one source. Cloned only by the model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Lifecycle {
+    limits: Limits,
+    phase: Phase,
+    epoch: u64,
+    epoch_first: u64,
+    next_number: u64,
+    window: VecDeque<Flight>,
+    polling: Option<u64>,
+    resolving: Option<picomq_connector_sdk::Verdict>,
+    hold: Option<Token>,
+    nacks: u32,
+    open_failures: u32,
+    poll_failures: u32,
+    reopen_tries: u32,
+    refuse_watermarks: bool,
+    is_idle: bool,
+    is_total_over: bool,
+    latched: Option<Latch>,
+    has_poll_error: bool,
+    nack_needs_human: bool,
+    last_error: Option<(Blame, Cause)>,
+    asked: Asked,
+    is_shutting_down: bool,
+    pending: Option<Pending>,
+    stop_deadline: Option<Token>,
+    probe: Probe,
+    next_token: u64,
+}
+
+impl Lifecycle {
+    /// A stopped source; `Input::Start` opens it unless a person asked otherwise.
+    pub fn new(limits: Limits, asked: Asked) -> Lifecycle {
+        Lifecycle {
+            limits,
+            phase: Phase::Stopped,
+            epoch: 0,
+            epoch_first: 1,
+            next_number: 1,
+            window: VecDeque::new(),
+            polling: None,
+            resolving: None,
+            hold: None,
+            nacks: 0,
+            open_failures: 0,
+            poll_failures: 0,
+            reopen_tries: 0,
+            refuse_watermarks: false,
+            is_idle: false,
+            is_total_over: false,
+            latched: None,
+            has_poll_error: false,
+            nack_needs_human: false,
+            last_error: None,
+            asked,
+            is_shutting_down: false,
+            pending: None,
+            stop_deadline: None,
+            probe: Probe::None,
+            next_token: 1,
+        }
+    }
+
+    /// Takes one input and says what to do. Called by the supervisor alone, one input at a time.
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match input {
+            Input::Order(order) => self.take_order(order, &mut effects),
+            Input::Wake(token) => self.wake(token, &mut effects),
+            Input::Total { is_over } => self.is_total_over = is_over,
+            Input::ChildLost { epoch, cause } => {
+                if epoch == self.epoch {
+                    self.lose_tree(cause, &mut effects);
+                }
+            }
+            Input::Ended(ended) => self.ended(ended, &mut effects),
+            Input::Event { epoch, event } => {
+                // I6: what an older epoch still has to say changes nothing.
+                if epoch == self.epoch {
+                    self.take_event(event, &mut effects);
+                }
+            }
+        }
+        self.advance(&mut effects);
+        effects
+    }
+
+    fn take_event(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        match event {
+            Event::Opened { number, window } => self.opened(number, window),
+            Event::OpenFailed(failure) => self.open_failed(failure, effects),
+            Event::Polled { number, kind, records, bytes } => self.polled(number, kind, (records, bytes), effects),
+            Event::PollEnded => self.polling = None,
+            Event::PollFailed { is_permanent, cause } => self.poll_failed(is_permanent, cause, effects),
+            Event::Broken(cause) => self.lose_tree(cause, effects),
+            Event::Failed { number, stage, cause, is_client_lost, needs_human } => {
+                self.nack_needs_human |= needs_human;
+                self.failed(FailedStage { number, stage, is_client_lost }, cause, effects);
+            }
+            Event::Quiet { stage, from } => self.quiet(stage, from),
+            Event::Saved { number, delivered } => self.saved(number, delivered),
+            Event::SaveFailed { number, cause } => self.save_failed(number, Latch::Save, cause, effects),
+            Event::Fenced { number, cause } => self.save_failed(number, Latch::Fenced, cause, effects),
+            Event::Probed { has_landed } => self.probed(has_landed, effects),
+            Event::Resolved => self.resolved(effects),
+            Event::ResolveFailed(cause) => self.lose_tree(cause, effects),
+        }
+    }
+
+    /// Whatever may go on now: tell the next verdict, act on a pending command, start a poll.
+    fn advance(&mut self, effects: &mut Vec<Effect>) {
+        self.tell_ack(effects);
+        self.tell_nack(effects);
+        self.act_on_pending(effects);
+        self.start_poll(effects);
+    }
+
+    fn wake(&mut self, token: Token, effects: &mut Vec<Effect>) {
+        if self.hold == Some(token) {
+            self.hold = None;
+        } else if self.stop_deadline == Some(token) {
+            self.stop_deadline = None;
+            self.tear_down(Then::Stopped, effects);
+        } else if self.probe == (Probe::Owed { token }) {
+            self.probe = Probe::Running;
+            effects.push(Effect::Probe);
+        } else if self.phase == (Phase::Waiting { token }) {
+            self.open(effects);
+        } else if self.phase == (Phase::Halted { restart: Some(token) }) {
+            self.reopen_tries = self.reopen_tries.saturating_add(1);
+            self.open(effects);
+        }
+    }
+
+    fn wait(&mut self, wait: Wait, effects: &mut Vec<Effect>) -> Token {
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        effects.push(Effect::Wake { token, wait });
+        token
+    }
+
+    /// The batch that the present epoch would call `number`.
+    fn batch(&self, number: u64) -> BatchId {
+        BatchId { epoch: self.epoch, first: self.epoch_first, number }
+    }
+
+    fn blame(&mut self, blame: Blame, cause: Cause) {
+        self.last_error = Some((blame, cause));
+    }
+
+    fn forgive(&mut self, blame: Blame) {
+        if self.last_error.as_ref().is_some_and(|(of, _)| *of == blame) {
+            self.last_error = None;
+        }
+    }
+}
