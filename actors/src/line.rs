@@ -98,7 +98,8 @@ impl Deliveries {
         if !is_first && !is_client_lost {
             return None;
         }
-        let oldest = self.open.iter().find(|delivery| !delivery.is_good()).map_or(number, |oldest| oldest.number);
+        let oldest =
+            self.open.iter().find(|delivery| !delivery.is_good()).map_or(number, |oldest| oldest.number);
         let report = if is_client_lost { oldest.min(number) } else { number };
         self.intake.close(epoch, report);
         Some(report)
@@ -120,6 +121,11 @@ impl Deliveries {
             return self.open.pop_front().map(|delivery| delivery.number);
         }
         None
+    }
+
+    /// Whether a `DropClient` of `epoch` still holds: once a batch of a later epoch was taken it would drop that one.
+    pub fn may_drop_client(&self, epoch: u64) -> bool {
+        epoch >= self.intake.epoch()
     }
 
     /// Told to drop `from` and later.
@@ -221,7 +227,8 @@ impl<S> Saves<S> {
             return NextSave::None;
         }
         let Some(newest) = self.waiting.iter().rposition(|batch| batch.state.is_some()) else {
-            let unchanged: Vec<_> = self.waiting.drain(..).map(|batch| (batch.number, batch.delivered)).collect();
+            let unchanged: Vec<_> =
+                self.waiting.drain(..).map(|batch| (batch.number, batch.delivered)).collect();
             return if unchanged.is_empty() { NextSave::None } else { NextSave::Unchanged(unchanged) };
         };
         let mut covered = Vec::with_capacity(newest + 1);

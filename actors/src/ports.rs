@@ -19,7 +19,7 @@ use picomq_connector_sdk::ffi::host::GuestBatch;
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 
 /// What went wrong, for machines (`code`, stable and dotted) and for people (`message`).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{message}")]
 pub struct Cause {
     /// Stable and dotted, such as `broker.silent`.
@@ -36,7 +36,7 @@ impl Cause {
 }
 
 /// Why a source did not open: the kind decides whether it is tried again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OpenFailure {
     /// What the caller can do.
     pub kind: OpenKind,

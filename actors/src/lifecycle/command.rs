@@ -3,19 +3,23 @@
 //! Pause, restart and stop interrupt an outstanding poll; what it still returns runs to its verdict, and the command
 //! acts when the window is empty.
 
-use super::{Asked, Effect, Latch, Lifecycle, Order, Pending, Phase, Then, Wait};
+use super::{Asked, Effect, Latch, Lifecycle, Order, Pending, Phase, Refusal, Then, Wait};
 
 impl Lifecycle {
     pub(super) fn take_order(&mut self, order: Order, effects: &mut Vec<Effect>) {
+        if self.is_shutting_down && !matches!(order, Order::Stop | Order::Shutdown) {
+            // The process ends: only the wish is kept, for the next one.
+            self.wish(order);
+            return;
+        }
+        self.wish(order);
         match order {
+            Order::Launch => self.launch(effects),
             Order::Start => self.start(effects),
             Order::Pause => self.pause(effects),
             Order::Resume => self.resume(),
             Order::Restart => self.restart(effects),
-            Order::Stop => {
-                self.asked = Asked::Stopped;
-                self.stop(effects);
-            }
+            Order::Stop => self.stop(effects),
             Order::Shutdown => {
                 self.is_shutting_down = true;
                 self.stop(effects);
@@ -23,8 +27,25 @@ impl Lifecycle {
         }
     }
 
+    fn wish(&mut self, order: Order) {
+        self.asked = match order {
+            Order::Launch | Order::Shutdown => self.asked,
+            Order::Start | Order::Resume => Asked::Running,
+            Order::Pause => Asked::Paused,
+            // A paused source restarts to its pause.
+            Order::Restart if self.asked == Asked::Paused => Asked::Paused,
+            Order::Restart => Asked::Running,
+            Order::Stop => Asked::Stopped,
+        };
+    }
+
+    fn launch(&mut self, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Stopped && self.asked != Asked::Stopped {
+            self.open(effects);
+        }
+    }
+
     fn start(&mut self, effects: &mut Vec<Effect>) {
-        self.asked = Asked::Running;
         match self.phase {
             Phase::Stopped => {
                 self.reset();
@@ -34,13 +55,16 @@ impl Lifecycle {
                 self.reset();
                 self.open(effects);
             }
+            Phase::Closing { then: Then::Halted } => {
+                self.reset();
+                self.phase = Phase::Closing { then: Then::Open };
+            }
             Phase::Halted { .. } | Phase::Opening | Phase::Waiting { .. } | Phase::Active => {}
             Phase::Rewinding { .. } | Phase::Paused | Phase::Closing { .. } => {}
         }
     }
 
     fn pause(&mut self, effects: &mut Vec<Effect>) {
-        self.asked = Asked::Paused;
         match self.phase {
             Phase::Active | Phase::Rewinding { .. } => self.set_pending(Pending::Pause, effects),
             Phase::Stopped | Phase::Opening | Phase::Waiting { .. } | Phase::Paused => {}
@@ -49,7 +73,6 @@ impl Lifecycle {
     }
 
     fn resume(&mut self) {
-        self.asked = Asked::Running;
         if self.pending == Some(Pending::Pause) {
             self.pending = None;
         }
@@ -59,19 +82,12 @@ impl Lifecycle {
     }
 
     fn restart(&mut self, effects: &mut Vec<Effect>) {
-        if self.asked == Asked::Stopped {
-            self.asked = Asked::Running;
-        }
         match self.phase {
             Phase::Active | Phase::Rewinding { .. } => {
                 self.reset();
                 self.set_pending(Pending::Restart, effects);
             }
-            Phase::Paused => {
-                self.reset();
-                self.close_orderly(Then::Open, effects);
-            }
-            Phase::Opening => {
+            Phase::Paused | Phase::Opening => {
                 self.reset();
                 self.close_orderly(Then::Open, effects);
             }
@@ -108,7 +124,8 @@ impl Lifecycle {
     }
 
     fn set_pending(&mut self, pending: Pending, effects: &mut Vec<Effect>) {
-        if self.is_shutting_down && self.pending == Some(Pending::Stop) {
+        if pending == Pending::Pause && self.pending == Some(Pending::Restart) {
+            // It restarts to the pause that was asked for.
             return;
         }
         if self.phase == Phase::Active && self.polling.is_some() && self.pending.is_none() {
@@ -121,11 +138,12 @@ impl Lifecycle {
     }
 
     /// A person acted: counters and latch start anew.
-    fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.nacks = 0;
         self.nack_needs_human = false;
         self.open_failures = 0;
         self.reopen_tries = 0;
+        self.refusal = Refusal::MayBeOurs;
         if self.latched != Some(Latch::Hung) {
             self.latched = None;
         }
@@ -145,7 +163,10 @@ impl Lifecycle {
         self.hold = None;
         match pending {
             Pending::Pause => self.phase = Phase::Paused,
-            Pending::Restart => self.close_orderly(Then::Open, effects),
+            Pending::Restart => {
+                self.reset();
+                self.close_orderly(Then::Open, effects);
+            }
             Pending::Stop => self.close_orderly(Then::Stopped, effects),
         }
     }

@@ -6,7 +6,7 @@ use super::{BatchId, Token};
 use crate::ports::{Cause, OpenFailure};
 
 /// Everything that can happen to a source.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A person, the root or the shutdown wants something.
     Order(Order),
@@ -19,7 +19,7 @@ pub enum Input {
     },
     /// An actor of the tree died.
     ChildLost {
-        /// Epoch of the supervisor when it learned of it.
+        /// Epoch of the `Open` that made the tree, or any later one of that tree.
         epoch: u64,
         /// What to tell people.
         cause: Cause,
@@ -38,6 +38,8 @@ pub enum Input {
 /// What a person, the root or the shutdown wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
+    /// The process or the source begins: open as a person last asked, which may be to a pause or not at all.
+    Launch,
     /// Open, unless it runs; resets the counters.
     Start,
     /// Stop polling, keep the plugin open.
@@ -60,7 +62,7 @@ pub struct Ended {
 }
 
 /// What the tree has to say, in the order it happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Store, broker and plugin are open.
     Opened {
@@ -97,7 +99,7 @@ pub enum Event {
     Failed {
         /// The failed batch; for a lost client the oldest not wholly delivered.
         number: u64,
-        /// Who failed it.
+        /// Who failed it: router or producer.
         stage: Stage,
         /// What to tell people.
         cause: Cause,
@@ -158,29 +160,31 @@ pub enum PolledKind {
     Records,
 }
 
-/// The stages that hold something of a batch.
+/// The stages of the line. All but the router hold something of a batch that must end before a Nack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// Holds the poll.
     Poller,
+    /// Holds nothing that outlives its handler: what it still has ends at the producer. It never says quiet.
+    Router,
     /// Holds the delivery reports.
     Producer,
     /// Holds the save.
     Checkpointer,
 }
 
-/// Which batch failed and what that means for the client.
+/// Which batch failed and what that means.
 #[derive(Debug, Clone, Copy)]
-pub struct FailedStage {
-    pub(crate) number: u64,
-    pub(crate) stage: Stage,
-    pub(crate) is_client_lost: bool,
+pub(super) struct Failure {
+    pub(super) number: u64,
+    pub(super) is_client_lost: bool,
+    pub(super) needs_human: bool,
 }
 
 /// Everything the lifecycle may want done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Open store, broker and plugin; answer `Opened` or `OpenFailed`.
+    /// Open store, broker and plugin; answer `Opened` or `OpenFailed`. A lease that Halted kept is given back first.
     Open {
         /// Epoch of the answer.
         epoch: u64,

@@ -2,7 +2,7 @@
 
 use picomq_connector_sdk::Verdict;
 
-use super::{Blame, Effect, Lifecycle, Phase, PolledKind, Probe, Wait};
+use super::{Blame, Effect, Latch, Lifecycle, Phase, PolledKind, Probe, Refusal, Wait};
 use crate::ports::Cause;
 
 /// Names a batch so that order survives failure: a stage takes first the number its epoch began with, then n only
@@ -81,11 +81,14 @@ impl Lifecycle {
         self.window.iter().map(|flight| flight.bytes).sum()
     }
 
-    pub(super) fn polled(&mut self, number: u64, kind: PolledKind, size: (u32, u64), effects: &mut Vec<Effect>) {
+    pub(super) fn polled(&mut self, number: u64, kind: PolledKind, bytes: u64, effects: &mut Vec<Effect>) {
+        if self.polling != Some(number) {
+            return;
+        }
         self.polling = None;
         let is_sent = matches!(kind, PolledKind::Records | PolledKind::Watermark);
         if is_sent {
-            self.next_number = number + 1;
+            self.next_number = number.saturating_add(1);
         }
         self.poll_failures = 0;
         self.has_poll_error = false;
@@ -94,7 +97,6 @@ impl Lifecycle {
             // In Rewinding the batch comes after the failed one: the coming Nack covers it.
             return;
         }
-        let (_, bytes) = size;
         self.is_idle = kind == PolledKind::Empty;
         let kind = match kind {
             PolledKind::Empty => FlightKind::Empty,
@@ -109,10 +111,13 @@ impl Lifecycle {
     }
 
     pub(super) fn poll_failed(&mut self, is_permanent: bool, cause: Cause, effects: &mut Vec<Effect>) {
-        self.polling = None;
+        if self.polling.take().is_none() {
+            return;
+        }
         self.blame(Blame::Poll, cause);
         self.poll_failures = self.poll_failures.saturating_add(1);
-        self.has_poll_error = is_permanent;
+        // Ends with a good poll only, not with an error of the other kind.
+        self.has_poll_error |= is_permanent;
         if self.phase == Phase::Active {
             let wait = if is_permanent { Wait::PermanentPoll } else { Wait::Poll(self.poll_failures) };
             self.hold = Some(self.wait(wait, effects));
@@ -128,6 +133,7 @@ impl Lifecycle {
             };
             if flight.number == number {
                 flight.kind = FlightKind::Saved { had_records, delivered };
+                self.refusal = Refusal::Settled;
             }
         }
     }
@@ -160,13 +166,22 @@ impl Lifecycle {
             self.refuse_watermarks = false;
         }
         if delivered > 0 {
-            self.nacks = 0;
-            self.nack_needs_human = false;
-            self.reopen_tries = 0;
+            self.delivered();
+        }
+        effects.push(Effect::Acked { delivered });
+    }
+
+    /// A delivered batch was taken by the plugin. In a rewind it is a predecessor: what the failure behind it left
+    /// stands.
+    fn delivered(&mut self) {
+        self.nacks = 0;
+        self.reopen_tries = 0;
+        if self.probe == Probe::None && self.latched != Some(Latch::Fenced) {
             self.latched = None;
+        }
+        if !matches!(self.phase, Phase::Rewinding { is_counted: true, .. }) {
             self.forgive(Blame::Nack);
             self.forgive(Blame::Open);
         }
-        effects.push(Effect::Acked { delivered });
     }
 }

@@ -16,7 +16,8 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use effect::{Ended, Effect, Event, FailedStage, Input, Order, PolledKind, Stage, Then, Wait};
+use effect::Failure;
+pub use effect::{Effect, Ended, Event, Input, Order, PolledKind, Stage, Then, Wait};
 pub use flight::{BatchId, Flight, FlightKind};
 pub use status::{Condition, Conditions, Status};
 
@@ -90,6 +91,7 @@ impl QuietSet {
     fn add(&mut self, stage: Stage) {
         match stage {
             Stage::Poller => self.poller = true,
+            Stage::Router => {}
             Stage::Producer => self.producer = true,
             Stage::Checkpointer => self.checkpointer = true,
         }
@@ -115,6 +117,20 @@ pub enum Latch {
     Fenced,
     /// A call into the plugin never came back; the instance is leaked.
     Hung,
+}
+
+/// What a refusal by the store may mean. The late write of a killed process of ours looks like somebody else's, so
+/// the first refusal of an opening reopens from the store, once until a save landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Refusal {
+    /// No save was tried since the opening: it may be our own.
+    MayBeOurs,
+    /// It was refused: reopen once the Nack is told.
+    Reopen,
+    /// Reopened for it: the next one is somebody else's.
+    Reopened,
+    /// A save landed: the next one is somebody else's.
+    Settled,
 }
 
 impl Latch {
@@ -151,7 +167,10 @@ pub(crate) enum Pending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Probe {
     None,
-    Owed { token: Token },
+    /// A save failed; the wait begins when its Nack was told.
+    Owed {
+        token: Option<Token>,
+    },
     Running,
 }
 
@@ -169,6 +188,7 @@ pub struct Lifecycle {
     limits: Limits,
     phase: Phase,
     epoch: u64,
+    tree_epoch: u64,
     epoch_first: u64,
     next_number: u64,
     window: VecDeque<Flight>,
@@ -184,6 +204,7 @@ pub struct Lifecycle {
     is_total_over: bool,
     latched: Option<Latch>,
     has_poll_error: bool,
+    is_lease_kept: bool,
     nack_needs_human: bool,
     last_error: Option<(Blame, Cause)>,
     asked: Asked,
@@ -191,16 +212,18 @@ pub struct Lifecycle {
     pending: Option<Pending>,
     stop_deadline: Option<Token>,
     probe: Probe,
+    refusal: Refusal,
     next_token: u64,
 }
 
 impl Lifecycle {
-    /// A stopped source; `Input::Start` opens it unless a person asked otherwise.
+    /// A stopped source; [`Order::Launch`] opens it as `asked`.
     pub fn new(limits: Limits, asked: Asked) -> Lifecycle {
         Lifecycle {
             limits,
             phase: Phase::Stopped,
             epoch: 0,
+            tree_epoch: 0,
             epoch_first: 1,
             next_number: 1,
             window: VecDeque::new(),
@@ -216,6 +239,7 @@ impl Lifecycle {
             is_total_over: false,
             latched: None,
             has_poll_error: false,
+            is_lease_kept: false,
             nack_needs_human: false,
             last_error: None,
             asked,
@@ -223,6 +247,7 @@ impl Lifecycle {
             pending: None,
             stop_deadline: None,
             probe: Probe::None,
+            refusal: Refusal::MayBeOurs,
             next_token: 1,
         }
     }
@@ -235,7 +260,8 @@ impl Lifecycle {
             Input::Wake(token) => self.wake(token, &mut effects),
             Input::Total { is_over } => self.is_total_over = is_over,
             Input::ChildLost { epoch, cause } => {
-                if epoch == self.epoch {
+                // I6: the death of an older tree changes nothing.
+                if epoch >= self.tree_epoch {
                     self.lose_tree(cause, &mut effects);
                 }
             }
@@ -255,18 +281,17 @@ impl Lifecycle {
         match event {
             Event::Opened { number, window } => self.opened(number, window),
             Event::OpenFailed(failure) => self.open_failed(failure, effects),
-            Event::Polled { number, kind, records, bytes } => self.polled(number, kind, (records, bytes), effects),
+            Event::Polled { number, kind, bytes, .. } => self.polled(number, kind, bytes, effects),
             Event::PollEnded => self.polling = None,
             Event::PollFailed { is_permanent, cause } => self.poll_failed(is_permanent, cause, effects),
             Event::Broken(cause) => self.lose_tree(cause, effects),
-            Event::Failed { number, stage, cause, is_client_lost, needs_human } => {
-                self.nack_needs_human |= needs_human;
-                self.failed(FailedStage { number, stage, is_client_lost }, cause, effects);
+            Event::Failed { number, cause, is_client_lost, needs_human, .. } => {
+                self.failed(Failure { number, is_client_lost, needs_human }, cause, effects);
             }
             Event::Quiet { stage, from } => self.quiet(stage, from),
             Event::Saved { number, delivered } => self.saved(number, delivered),
-            Event::SaveFailed { number, cause } => self.save_failed(number, Latch::Save, cause, effects),
-            Event::Fenced { number, cause } => self.save_failed(number, Latch::Fenced, cause, effects),
+            Event::SaveFailed { number, cause } => self.save_failed(number, cause, effects),
+            Event::Fenced { number, cause } => self.refused(number, cause, effects),
             Event::Probed { has_landed } => self.probed(has_landed, effects),
             Event::Resolved => self.resolved(effects),
             Event::ResolveFailed(cause) => self.lose_tree(cause, effects),
@@ -287,7 +312,7 @@ impl Lifecycle {
         } else if self.stop_deadline == Some(token) {
             self.stop_deadline = None;
             self.tear_down(Then::Stopped, effects);
-        } else if self.probe == (Probe::Owed { token }) {
+        } else if self.probe == (Probe::Owed { token: Some(token) }) {
             self.probe = Probe::Running;
             effects.push(Effect::Probe);
         } else if self.phase == (Phase::Waiting { token }) {

@@ -1,14 +1,17 @@
 //! Opening, losing and closing the tree of a source.
 
 use super::{
-    Asked, Blame, Effect, Ended, Event, Latch, Lifecycle, Phase, Probe, Then, Wait,
+    Asked, Blame, Effect, Ended, Event, Latch, Lifecycle, Pending, Phase, Probe, Refusal, Then, Wait,
 };
 use crate::ports::{Cause, OpenFailure, OpenKind};
+
+const HUNG: &str = "a call into the plugin never came back; restart the process to run this source again";
 
 impl Lifecycle {
     pub(super) fn open(&mut self, effects: &mut Vec<Effect>) {
         self.forget_flights();
         self.epoch += 1;
+        self.tree_epoch = self.epoch;
         self.phase = Phase::Opening;
         effects.push(Effect::Open { epoch: self.epoch, is_paused: self.asked == Asked::Paused });
     }
@@ -18,9 +21,13 @@ impl Lifecycle {
             return;
         }
         self.limits.window = window.max(1);
-        self.next_number = number + 1;
+        self.next_number = number.saturating_add(1);
         self.next_epoch();
         self.open_failures = 0;
+        self.refusal = match self.refusal {
+            Refusal::MayBeOurs | Refusal::Settled => Refusal::MayBeOurs,
+            Refusal::Reopen | Refusal::Reopened => Refusal::Reopened,
+        };
         self.forgive(Blame::Open);
         self.phase = match self.asked {
             Asked::Paused => Phase::Paused,
@@ -41,7 +48,12 @@ impl Lifecycle {
             }
             OpenKind::Panicked => {
                 self.count_loss(effects);
-                self.reopen_or_halt(effects);
+                if self.is_limit_reached() {
+                    self.latch_limit();
+                    self.halt(effects);
+                } else {
+                    self.wait_to_open(effects);
+                }
             }
             OpenKind::Config | OpenKind::State | OpenKind::Permanent => {
                 self.latched = Some(Latch::Open);
@@ -57,27 +69,43 @@ impl Lifecycle {
     /// A child died, the plugin panicked, or a verdict was not taken: one nack, and the tree is rebuilt.
     pub(super) fn lose_tree(&mut self, cause: Cause, effects: &mut Vec<Effect>) {
         match self.phase {
-            Phase::Active | Phase::Rewinding { .. } | Phase::Paused => {}
-            Phase::Opening => {}
+            Phase::Active | Phase::Rewinding { .. } | Phase::Paused | Phase::Opening => {}
             Phase::Stopped | Phase::Waiting { .. } | Phase::Halted { .. } | Phase::Closing { .. } => return,
         }
         self.blame(Blame::Nack, cause);
         self.count_loss(effects);
         let then = match self.pending {
-            Some(super::Pending::Stop) => Then::Stopped,
-            Some(super::Pending::Restart) => Then::Open,
-            Some(super::Pending::Pause) | None if self.is_limit_reached() => Then::Halted,
-            Some(super::Pending::Pause) | None => Then::OpenAfterBackoff,
+            Some(Pending::Stop | Pending::Restart) => self.then_after_refusal(),
+            Some(Pending::Pause) | None if self.is_refused() => self.then_after_refusal(),
+            // A pause wins over the limit, and the next nack halts.
+            Some(Pending::Pause) => Then::OpenAfterBackoff,
+            None if self.is_limit_reached() => {
+                self.latch_limit();
+                Then::Halted
+            }
+            None => Then::OpenAfterBackoff,
         };
-        if then == Then::Halted {
-            self.latch_limit();
-        }
         self.tear_down(then, effects);
     }
 
     fn count_loss(&mut self, effects: &mut Vec<Effect>) {
+        self.nack_needs_human = false;
         self.nacks = self.nacks.saturating_add(1);
         effects.push(Effect::Nacked);
+    }
+
+    /// Where a tree goes that may not poll again, whatever its count is: first what a person wants, then what the
+    /// store's refusal means.
+    pub(super) fn then_after_refusal(&mut self) -> Then {
+        match self.pending {
+            Some(Pending::Stop) => Then::Stopped,
+            Some(Pending::Restart) => {
+                self.reset();
+                Then::Open
+            }
+            Some(Pending::Pause) | None if self.latched == Some(Latch::Fenced) => Then::Halted,
+            Some(Pending::Pause) | None => Then::Open,
+        }
     }
 
     /// Kills the tree; the instance is only dropped, the author's `close` is not called.
@@ -94,7 +122,8 @@ impl Lifecycle {
         // I6: whatever the old tree still says is of an older epoch.
         self.epoch += 1;
         self.phase = Phase::Closing { then };
-        effects.push(Effect::Close { is_orderly, keeps_lease: then == Then::Halted });
+        self.is_lease_kept = then == Then::Halted;
+        effects.push(Effect::Close { is_orderly, keeps_lease: self.is_lease_kept });
     }
 
     fn forget_flights(&mut self) {
@@ -114,40 +143,38 @@ impl Lifecycle {
         let Phase::Closing { then } = self.phase else { return };
         if ended.is_leaked {
             self.latched = Some(Latch::Hung);
-            let cause = Cause::new("plugin.hung", "a call into the plugin never came back; restart the process to run this source again");
-            self.blame(Blame::Nack, cause);
+            self.blame(Blame::Nack, Cause::new("plugin.hung", HUNG));
             self.phase = if then == Then::Stopped { Phase::Stopped } else { Phase::Halted { restart: None } };
             return;
         }
         match then {
+            // A stop that came while it closed to Halted: stopped holds nothing.
+            Then::Stopped if self.is_lease_kept => self.close_orderly(Then::Stopped, effects),
             Then::Stopped => self.stopped(effects),
             Then::Open => self.open(effects),
-            Then::OpenAfterBackoff => self.reopen_or_halt(effects),
+            Then::OpenAfterBackoff => self.wait_to_open(effects),
             Then::Halted => self.halt(effects),
         }
     }
 
     fn stopped(&mut self, effects: &mut Vec<Effect>) {
         self.phase = Phase::Stopped;
-        if self.asked != Asked::Stopped && !self.is_shutting_down {
+        // A start that came while it closed.
+        if self.asked == Asked::Running && !self.is_shutting_down {
+            self.reset();
             self.open(effects);
         }
     }
 
-    fn reopen_or_halt(&mut self, effects: &mut Vec<Effect>) {
-        if self.is_limit_reached() {
-            self.latch_limit();
-            self.halt(effects);
-        } else {
-            let token = self.wait(Wait::Nack(self.nacks), effects);
-            self.phase = Phase::Waiting { token };
-        }
+    fn wait_to_open(&mut self, effects: &mut Vec<Effect>) {
+        let token = self.wait(Wait::Nack(self.nacks), effects);
+        self.phase = Phase::Waiting { token };
     }
 
     fn halt(&mut self, effects: &mut Vec<Effect>) {
         let needs_human = self.latched.is_none_or(Latch::needs_human);
         let restart = if self.limits.restarts && !needs_human {
-            Some(self.wait(Wait::Restart(self.reopen_tries + 1), effects))
+            Some(self.wait(Wait::Restart(self.reopen_tries.saturating_add(1)), effects))
         } else {
             None
         };

@@ -3,37 +3,66 @@
 use picomq_connector_sdk::Verdict;
 
 use super::{
-    Blame, Effect, FailedStage, FlightKind, Latch, Lifecycle, Pending, Phase, Probe, QuietSet, Stage, Then, Wait,
+    Blame, Effect, Failure, FlightKind, Latch, Lifecycle, Phase, Probe, QuietSet, Refusal, Stage, Then, Wait,
 };
 use crate::ports::Cause;
 
 impl Lifecycle {
-    pub(super) fn failed(&mut self, failed: FailedStage, cause: Cause, effects: &mut Vec<Effect>) {
-        let is_live = matches!(self.phase, Phase::Active | Phase::Rewinding { .. });
-        if !is_live {
+    pub(super) fn failed(&mut self, failure: Failure, cause: Cause, effects: &mut Vec<Effect>) {
+        if !self.is_line_up() {
             return;
         }
-        debug_assert!(failed.stage != Stage::Checkpointer, "a failed save is told as SaveFailed");
+        self.nack_needs_human = failure.needs_human || (self.is_failing() && self.nack_needs_human);
         self.blame(Blame::Nack, cause);
-        self.rewind_from(failed.number, true, effects);
-        if failed.is_client_lost {
+        self.rewind_from(failure.number, true, effects);
+        if failure.is_client_lost {
             // Also in a rewind that began for another reason: else the reports never end and nobody is quiet.
             effects.push(Effect::DropClient { epoch: self.epoch });
         }
     }
 
-    pub(super) fn save_failed(&mut self, number: u64, latch: Latch, cause: Cause, effects: &mut Vec<Effect>) {
-        let is_live = matches!(self.phase, Phase::Active | Phase::Rewinding { .. });
-        if !is_live {
+    pub(super) fn save_failed(&mut self, number: u64, cause: Cause, effects: &mut Vec<Effect>) {
+        if !self.is_line_up() || self.probe != Probe::None {
             return;
         }
-        self.blame(Blame::Nack, cause);
-        if self.latched != Some(Latch::Fenced) {
-            self.latched = Some(latch);
-        }
-        let token = self.wait(Wait::Probe, effects);
-        self.probe = Probe::Owed { token };
+        self.blame_save(cause);
+        self.latched = Some(Latch::Save);
+        self.probe = Probe::Owed { token: None };
         self.rewind_from(number, true, effects);
+    }
+
+    /// The store refused a save, or a probe, because somebody else wrote since: nothing is saved any more.
+    pub(super) fn refused(&mut self, number: u64, cause: Cause, effects: &mut Vec<Effect>) {
+        let is_probe = self.probe == Probe::Running;
+        if !is_probe && !self.is_line_up() {
+            return;
+        }
+        self.blame_save(cause);
+        if self.refusal == Refusal::MayBeOurs {
+            self.refusal = Refusal::Reopen;
+        } else {
+            self.latched = Some(Latch::Fenced);
+        }
+        if is_probe {
+            // Its batch was nacked before the probe began.
+            self.leave_store(effects);
+        } else {
+            self.rewind_from(number, true, effects);
+        }
+    }
+
+    fn blame_save(&mut self, cause: Cause) {
+        self.nack_needs_human = false;
+        self.blame(Blame::Nack, cause);
+    }
+
+    /// Whether batches may be on the line.
+    fn is_line_up(&self) -> bool {
+        matches!(self.phase, Phase::Active | Phase::Rewinding { .. })
+    }
+
+    fn is_failing(&self) -> bool {
+        matches!(self.phase, Phase::Rewinding { is_counted: true, .. })
     }
 
     /// Enters a rewind, or lowers the one under way; a later failure changes nothing.
@@ -48,7 +77,7 @@ impl Lifecycle {
         };
         if let Some(polling) = self.polling {
             // Its number may be on its way down the line: never used twice.
-            self.next_number = self.next_number.max(polling + 1);
+            self.next_number = self.next_number.max(polling.saturating_add(1));
         }
         self.hold = None;
         let is_counted = is_counted || was_counted;
@@ -104,27 +133,35 @@ impl Lifecycle {
             self.nacks = self.nacks.saturating_add(1);
             effects.push(Effect::Nacked);
         }
-        if self.latched == Some(Latch::Fenced) {
+        if self.is_refused() {
+            self.leave_store(effects);
+        } else if self.pending.is_some() {
+            // It acts now: a pause wins over the limit, and the next nack halts.
+        } else if self.is_limit_reached() {
+            self.latch_limit();
             self.close_orderly(Then::Halted, effects);
-        } else if self.is_limit_reached() && self.pending != Some(Pending::Pause) {
-            self.reach_limit(effects);
         } else if self.probe == Probe::None {
             self.hold = Some(self.wait(Wait::Nack(self.nacks.max(1)), effects));
         }
+        if let Probe::Owed { token: None } = self.probe {
+            let token = Some(self.wait(Wait::Probe, effects));
+            self.probe = Probe::Owed { token };
+        }
+    }
+
+    /// Whether the store refused this opening.
+    pub(super) fn is_refused(&self) -> bool {
+        self.latched == Some(Latch::Fenced) || self.refusal == Refusal::Reopen
+    }
+
+    /// Closes what may save no more: to open from the store again, or for good.
+    fn leave_store(&mut self, effects: &mut Vec<Effect>) {
+        let then = self.then_after_refusal();
+        self.close_orderly(then, effects);
     }
 
     pub(super) fn is_limit_reached(&self) -> bool {
         self.nacks >= self.limits.nack_limit
-    }
-
-    fn reach_limit(&mut self, effects: &mut Vec<Effect>) {
-        self.latch_limit();
-        let then = match self.pending {
-            Some(Pending::Stop) => Then::Stopped,
-            Some(Pending::Restart) => Then::Open,
-            Some(Pending::Pause) | None => Then::Halted,
-        };
-        self.close_orderly(then, effects);
     }
 
     pub(super) fn latch_limit(&mut self) {
@@ -142,7 +179,7 @@ impl Lifecycle {
             self.close_orderly(Then::Open, effects);
         } else {
             let token = self.wait(Wait::Probe, effects);
-            self.probe = Probe::Owed { token };
+            self.probe = Probe::Owed { token: Some(token) };
         }
     }
 

@@ -103,7 +103,8 @@ impl Lifecycle {
     /// Everything else there is to say, in a fixed order.
     pub fn conditions(&self) -> Conditions {
         let mut conditions = Vec::new();
-        if self.nacks > 0 {
+        let has_given_up = matches!(self.phase, Phase::Stopped | Phase::Halted { .. });
+        if self.nacks > 0 && !self.is_limit_reached() && !has_given_up {
             conditions.push(Condition::BackingOff { nacks: self.nacks, limit: self.limits.nack_limit });
         }
         if self.is_idle && self.phase == Phase::Active {
