@@ -180,7 +180,8 @@ impl Launch {
         Self { failpoints: Some(format!("{point}={}*off->return", passing - 1)), ..Self::default() }
     }
 
-    /// An injection into the `nth` call of a system call: `signal=KILL`, `error=EIO`.
+    /// An injection into the `nth` call of a system call (or several, `rename,renameat2`): `signal=KILL`, `error=EIO`.
+    /// strace counts for each thread by itself: saves on a pool of threads strike later than `nth` says.
     pub fn inject(call: &str, fault: &str, nth: u32) -> Self {
         Self { injection: Some(format!("{call}:{fault}:when={nth}")), ..Self::default() }
     }
