@@ -5,6 +5,21 @@
 #![forbid(unsafe_code)]
 
 pub mod backoff;
+mod batch;
+mod checkpointer;
+mod fault;
+pub mod handle;
 pub mod lifecycle;
 pub mod line;
+pub mod plugin;
+mod poller;
 pub mod ports;
+mod producer;
+mod root;
+mod router;
+pub mod status;
+mod supervisor;
+pub mod telemetry;
+pub mod testing;
+mod total;
+mod tree;

@@ -72,6 +72,11 @@ struct Delivery {
 }
 
 impl Deliveries {
+    /// The newest epoch heard of.
+    pub fn epoch(&self) -> u64 {
+        self.intake.epoch()
+    }
+
     /// Whether the producer takes `batch` and hands it to the broker.
     pub fn take(&mut self, batch: BatchId) -> bool {
         if batch.epoch > self.intake.epoch() {
@@ -206,6 +211,18 @@ impl<S> Saves<S> {
     /// Nothing delivered yet.
     pub fn new() -> Saves<S> {
         Saves { intake: Intake::default(), waiting: VecDeque::new(), running: None, quiesced: None }
+    }
+
+    /// The newest epoch heard of.
+    pub fn epoch(&self) -> u64 {
+        self.intake.epoch()
+    }
+
+    /// Whether the save under way covers `number`.
+    pub fn is_covered(&self, number: u64) -> bool {
+        self.running
+            .as_ref()
+            .is_some_and(|running| running.covered.iter().any(|(covered, _)| *covered == number))
     }
 
     /// Whether the checkpointer takes the batch.

@@ -150,14 +150,24 @@ pub struct DeliveryFailure {
     pub needs_human: bool,
 }
 
+/// Where a plugin's checks go; called from any thread, never blocks.
+pub type CheckSink = Arc<dyn Fn(crate::status::Check) + Send + Sync + 'static>;
+
 /// Opens instances of one source's plugin.
 pub trait PluginFactory: Send + Sync + 'static {
-    /// Opens an instance on the saved state. The former instance was destroyed before (I4).
-    fn open(&self, state: Option<Vec<u8>>) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>>;
+    /// Opens an instance on the saved state, once the former one was destroyed (I4).
+    fn open(
+        &self,
+        state: Option<Vec<u8>>,
+        checks: CheckSink,
+    ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>>;
 }
 
 /// One live instance of a plugin.
 pub trait PluginPort: Send + Sync + 'static {
+    /// Whether the next poll may begin before the verdict of the last batch.
+    fn is_pipelined(&self) -> bool;
+
     /// Asks for the next batch. One poll at a time; may take for ever.
     fn poll(&self) -> BoxFuture<PollOutcome>;
 

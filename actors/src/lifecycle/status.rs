@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Asked, Blame, Latch, Lifecycle, Pending, Phase, Probe, Then};
+use super::{Asked, Blame, Flight, Latch, Lifecycle, Pending, Phase, Probe, Then};
 use crate::ports::Cause;
 
 /// Failures in a row from which a source makes the health `degraded`.
@@ -143,6 +143,11 @@ impl Lifecycle {
     /// Nacks in a row.
     pub fn consecutive_nacks(&self) -> u32 {
         self.nacks
+    }
+
+    /// The oldest batch in flight.
+    pub fn head(&self) -> Option<&Flight> {
+        self.window.front()
     }
 
     /// Batches polled and not yet resolved.

@@ -1,0 +1,309 @@
+//! One entry of the root's list: a source with its supervisor, or a file that is no definition.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics::Label;
+use pico_config::{HashOf, PluginConfigFormat, Rule, Value};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::sync::watch;
+
+use super::RootMsg;
+use crate::handle::{BadSource, Command, CommandError, EngineSettings, Entry, SourceSpec};
+use crate::lifecycle::{Asked, Order, Status};
+use crate::status::{LastError, Report, SourceDetail, SourceView, TopicView, Totals};
+use crate::supervisor::{SupervisorActor, SupervisorArgs, SupervisorMsg, SupervisorRef};
+use crate::telemetry;
+use crate::total::TotalBytes;
+
+/// Waits between two starts of a supervisor that dies: doubled from one to the other.
+const RESPAWN_INITIAL: Duration = Duration::from_millis(100);
+const RESPAWN_MAX: Duration = Duration::from_secs(30);
+
+pub(super) struct Slot {
+    id: u32,
+    kind: Kind,
+    since_ms: u64,
+}
+
+pub(super) enum Kind {
+    Good {
+        spec: Box<SourceSpec>,
+        supervisor: Option<SupervisorRef>,
+        report: watch::Receiver<Report>,
+        publisher: watch::Sender<Report>,
+        deaths: u32,
+    },
+    Bad(BadSource),
+}
+
+impl Slot {
+    pub(super) fn new(id: u32, entry: Entry) -> Slot {
+        let since_ms = crate::supervisor::now_ms();
+        let kind = match entry {
+            Entry::Bad(bad) => Kind::Bad(bad),
+            Entry::Good(spec) => {
+                let (publisher, report) = watch::channel(Report::before_start(since_ms));
+                Kind::Good { spec, supervisor: None, report, publisher, deaths: 0 }
+            }
+        };
+        Slot { id, kind, since_ms }
+    }
+
+    pub(super) fn key(&self) -> &str {
+        match &self.kind {
+            Kind::Good { spec, .. } => spec.definition.key.as_str(),
+            Kind::Bad(bad) => &bad.key,
+        }
+    }
+
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.key().eq_ignore_ascii_case(key)
+    }
+
+    /// Starts the supervisor of an enabled definition, and asks it to do what was asked last.
+    pub(super) async fn spawn(
+        &mut self,
+        root: &ActorRef<RootMsg>,
+        settings: &EngineSettings,
+        total: Arc<TotalBytes>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Kind::Good { spec, supervisor, publisher, .. } = &mut self.kind else { return Ok(()) };
+        if !spec.definition.enabled {
+            return Ok(());
+        }
+        let asked = load_asked(spec).await;
+        let args = SupervisorArgs {
+            spec: (**spec).clone(),
+            limits: settings.limits,
+            grace: settings.grace,
+            asked,
+            total,
+            report: publisher.clone(),
+        };
+        let (started, _) = Actor::spawn_linked(None, SupervisorActor, args, root.get_cell()).await?;
+        started.cast(SupervisorMsg::Command { order: Order::Launch, reply: None }).ok();
+        *supervisor = Some(started);
+        Ok(())
+    }
+
+    pub(super) fn command(&self, command: Command, reply: RpcReplyPort<Result<(), CommandError>>) {
+        let refused = match &self.kind {
+            Kind::Good { supervisor: Some(supervisor), .. } => {
+                let order = match command {
+                    Command::Start => Order::Start,
+                    Command::Pause => Order::Pause,
+                    Command::Resume => Order::Resume,
+                    Command::Restart => Order::Restart,
+                    Command::Stop => Order::Stop,
+                };
+                supervisor.cast(SupervisorMsg::Command { order, reply: Some(reply) }).ok();
+                return;
+            }
+            Kind::Good { spec, .. } if !spec.definition.enabled => {
+                "the definition says enabled = false; set it to true and restart the engine".to_owned()
+            }
+            Kind::Good { .. } => {
+                "the source is being started again after a fault; ask again shortly".to_owned()
+            }
+            Kind::Bad(bad) => format!("the file is not a valid definition: {}", bad.cause),
+        };
+        reply.send(Err(CommandError::NotRunnable(refused))).ok();
+    }
+
+    pub(super) fn shut_down(&self, grace: Duration) {
+        if let Kind::Good { supervisor: Some(supervisor), .. } = &self.kind {
+            supervisor.cast(SupervisorMsg::Shutdown { grace }).ok();
+        }
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        matches!(&self.kind, Kind::Good { supervisor: Some(_), .. })
+    }
+
+    pub(super) fn is_supervised_by(&self, child: ActorId) -> bool {
+        matches!(&self.kind, Kind::Good { supervisor: Some(supervisor), .. } if supervisor.get_id() == child)
+    }
+
+    pub(super) fn forget_supervisor(&mut self) {
+        if let Kind::Good { supervisor, .. } = &mut self.kind {
+            *supervisor = None;
+        }
+    }
+
+    /// The wait before the next start.
+    pub(super) fn count_death(&mut self) -> Duration {
+        let Kind::Good { deaths, .. } = &mut self.kind else { return RESPAWN_MAX };
+        *deaths = deaths.saturating_add(1);
+        RESPAWN_INITIAL.saturating_mul(2u32.saturating_pow((*deaths - 1).min(31))).min(RESPAWN_MAX)
+    }
+
+    pub(super) fn has_given_up(&self) -> bool {
+        self.report().is_some_and(|report| report.has_given_up)
+    }
+
+    pub(super) fn is_degraded(&self) -> bool {
+        self.report().is_none_or(|report| report.is_degraded || report.status == Status::Error)
+    }
+
+    pub(super) fn is_counted(&self) -> bool {
+        self.kind.is_enabled()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.report().is_some_and(|report| report.status == Status::Running)
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        self.report().map(|report| report.totals).unwrap_or_default()
+    }
+
+    pub(super) fn view(&self) -> SourceView {
+        match &self.kind {
+            Kind::Good { spec, report, .. } => view_of_good(self.id, spec, &report.borrow()),
+            Kind::Bad(bad) => view_of_bad(self.id, bad, self.since_ms),
+        }
+    }
+
+    pub(super) fn detail(&self) -> SourceDetail {
+        let (topics, checks) = match &self.kind {
+            Kind::Good { spec, report, .. } => (topics(spec), report.borrow().checks.clone()),
+            Kind::Bad(_) => (Vec::new(), Vec::new()),
+        };
+        SourceDetail { view: self.view(), topics, checks }
+    }
+
+    pub(super) fn set_gauges(&self) {
+        let Some(report) = self.report() else { return };
+        let labels = telemetry::labels(self.key());
+        for status in Status::ALL {
+            let mut labels = labels.clone();
+            labels.push(Label::new("status", status.as_str()));
+            metrics::gauge!(telemetry::STATUS, labels).set(if status == report.status { 1.0 } else { 0.0 });
+        }
+        metrics::gauge!(telemetry::CONSECUTIVE_NACKS, labels.clone())
+            .set(f64::from(report.consecutive_nacks));
+        metrics::gauge!(telemetry::IN_FLIGHT_BATCHES, labels.clone()).set(report.in_flight as f64);
+        if let Some(delivered_ms) = report.delivered_ms {
+            metrics::gauge!(telemetry::LAST_DELIVERY, labels).set(delivered_ms as f64 / 1000.0);
+        }
+    }
+
+    fn report(&self) -> Option<watch::Ref<'_, Report>> {
+        match &self.kind {
+            Kind::Good { report, .. } => Some(report.borrow()),
+            Kind::Bad(_) => None,
+        }
+    }
+}
+
+/// A blocking look at a small file; a store that cannot say is taken as "run", and said.
+async fn load_asked(spec: &SourceSpec) -> Asked {
+    let store = spec.asked.clone();
+    match tokio::task::spawn_blocking(move || store.load()).await {
+        Ok(Ok(asked)) => asked,
+        Ok(Err(cause)) => {
+            let source = spec.definition.key.as_str();
+            tracing::warn!(source, %cause, "what was asked last cannot be read; the source is started");
+            Asked::Running
+        }
+        Err(_) => Asked::Running,
+    }
+}
+
+fn view_of_good(id: u32, spec: &SourceSpec, report: &Report) -> SourceView {
+    let definition = &spec.definition;
+    SourceView {
+        id,
+        key: definition.key.as_str().to_owned(),
+        name: definition.name.clone(),
+        path: definition.path.clone(),
+        enabled: definition.enabled,
+        status: report.status,
+        last_error: report.last_error.clone(),
+        plugin_config_format: format_name(definition.plugin_config_format),
+        since: report.since_ms,
+        conditions: report.conditions.clone(),
+        consecutive_nacks: report.consecutive_nacks,
+        in_flight: report.in_flight,
+        checkpoint_age_ms: report.checkpointed.map(|at| at.elapsed().as_millis() as u64),
+    }
+}
+
+fn view_of_bad(id: u32, bad: &BadSource, since: u64) -> SourceView {
+    let cause = &bad.cause;
+    SourceView {
+        id,
+        key: bad.key.clone(),
+        name: bad.key.clone(),
+        path: bad.path.clone(),
+        enabled: true,
+        status: Status::Error,
+        last_error: Some(LastError {
+            message: cause.message.clone(),
+            timestamp: since,
+            code: cause.code.to_owned(),
+        }),
+        plugin_config_format: "toml",
+        since,
+        conditions: Vec::new(),
+        consecutive_nacks: 0,
+        in_flight: 0,
+        checkpoint_age_ms: None,
+    }
+}
+
+fn topics(spec: &SourceSpec) -> Vec<TopicView> {
+    let view = |block: &pico_config::TopicBlock| TopicView {
+        topic: rule_in_short(&block.rule),
+        schema: block.schema.as_str(),
+    };
+    spec.definition.topics.iter().map(view).collect()
+}
+
+/// A literal topic, or where the value comes from and what becomes of it: `field:tenant → orders.{value}`.
+fn rule_in_short(rule: &Rule) -> String {
+    match rule {
+        Rule::Static(topic) => topic.clone(),
+        Rule::Dynamic { from, template, .. } => {
+            let value = match from {
+                Value::Field(path) => format!("field:{path}"),
+                Value::Header(name) => format!("header:{name}"),
+                Value::Key => "key".to_owned(),
+                Value::Hash { of: HashOf::Field(path), buckets } => format!("hash(field:{path})%{buckets}"),
+                Value::Hash { of: HashOf::Header(name), buckets } => format!("hash(header:{name})%{buckets}"),
+                Value::Hash { of: HashOf::Key, buckets } => format!("hash(key)%{buckets}"),
+            };
+            format!("{value} → {template}")
+        }
+    }
+}
+
+fn format_name(format: PluginConfigFormat) -> &'static str {
+    match format {
+        PluginConfigFormat::Json => "json",
+        PluginConfigFormat::Yaml => "yaml",
+        PluginConfigFormat::Toml => "toml",
+        PluginConfigFormat::Text => "text",
+    }
+}
+
+impl Report {
+    /// What is shown of a source whose supervisor has not spoken yet.
+    pub(super) fn before_start(since_ms: u64) -> Report {
+        Report {
+            status: Status::Stopped,
+            since_ms,
+            last_error: None,
+            conditions: Vec::new(),
+            is_degraded: false,
+            consecutive_nacks: 0,
+            in_flight: 0,
+            checkpointed: None,
+            delivered_ms: None,
+            totals: Totals::default(),
+            checks: Vec::new(),
+            has_given_up: false,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The whole tree on paused time, with ports in memory whose faults are queued before the run.
+
+mod commands;
+mod delivery;
+mod failures;
+mod world;
