@@ -291,3 +291,6 @@ fn separators(pattern: &Pattern) -> Option<Box<[char]>> {
     }
     Some(between.into())
 }
+
+#[cfg(test)]
+mod tests;

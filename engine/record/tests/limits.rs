@@ -82,6 +82,16 @@ fn the_id_counts_with_its_header() {
 }
 
 #[test]
+fn a_header_that_is_left_out_does_not_count() {
+    let mut block = to("t");
+    block.headers = vec![("gone".into(), template("text before {field:n}")), ("h".into(), template("1"))];
+
+    let routed = path(&[block]).route(json(&["{}"]), PROVENANCE).unwrap();
+
+    assert_eq!(routed.bytes(), 2 + 2);
+}
+
+#[test]
 fn more_values_than_are_remembered_still_find_their_topics() {
     let mut path = path(&[block(with_fallback(rule(field("tenant"), "{value}"), "rest"))]);
     for round in 0..2 {

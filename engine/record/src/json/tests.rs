@@ -144,6 +144,19 @@ fn nothing_of_one_payload_is_left_for_the_next() {
 }
 
 #[test]
+fn the_buffer_of_undone_escapes_holds_one_payload() {
+    let mut tree = FieldTree::default();
+    tree.slot(&path("a"));
+    let mut fields = Fields::default();
+
+    for _ in 0..100 {
+        fields.read(&tree, br#"{"a":"\u0031"}"#).unwrap();
+    }
+
+    assert_eq!(fields.unescaped, b"1");
+}
+
+#[test]
 fn the_same_path_has_the_same_slot() {
     let mut tree = FieldTree::default();
 
