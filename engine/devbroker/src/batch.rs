@@ -201,3 +201,6 @@ pub(crate) fn advance(sequence: i32, by: i32) -> i32 {
     let sum = i64::from(sequence) + i64::from(by);
     (sum % (i64::from(i32::MAX) + 1)) as i32
 }
+
+#[cfg(test)]
+mod tests;

@@ -277,3 +277,6 @@ impl Down {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

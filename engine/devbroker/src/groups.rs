@@ -255,3 +255,6 @@ impl Groups {
         Ok(group)
     }
 }
+
+#[cfg(test)]
+mod tests;

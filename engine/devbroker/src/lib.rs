@@ -41,6 +41,8 @@ mod producers;
 mod record;
 mod storage;
 mod tail;
+#[cfg(test)]
+mod testing;
 mod topic;
 mod topics;
 

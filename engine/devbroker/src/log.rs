@@ -179,3 +179,6 @@ impl Log {
         Ok(self.batches.iter().skip(first))
     }
 }
+
+#[cfg(test)]
+mod tests;

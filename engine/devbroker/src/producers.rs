@@ -124,3 +124,6 @@ impl Producer {
 fn begins_at_zero(stamp: &Stamp) -> Result<Verdict, ResponseError> {
     if stamp.first == 0 { Ok(Verdict::Next) } else { Err(ResponseError::OutOfOrderSequenceNumber) }
 }
+
+#[cfg(test)]
+mod tests;

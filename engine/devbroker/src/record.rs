@@ -107,3 +107,6 @@ fn varint(bytes: &mut Bytes) -> Option<i64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

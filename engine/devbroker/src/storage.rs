@@ -36,6 +36,8 @@ pub(crate) struct TopicFile {
     path: PathBuf,
     head: Vec<u8>,
     length: u64,
+    /// A failed write could not be undone, so nothing may follow it.
+    is_broken: bool,
 }
 
 /// A topic as its file had it.
@@ -95,20 +97,27 @@ impl Store {
             return Err(error);
         }
         let length = head.len() as u64;
-        Ok(TopicFile { file, path, head, length })
+        Ok(TopicFile { file, path, head, length, is_broken: false })
     }
 }
 
 impl TopicFile {
-    /// Appends one placed batch. After a failure the file is as before.
+    /// Appends one placed batch. After a failure the file is as before, or takes nothing any more.
     pub(crate) fn append(&mut self, batch: &[u8]) -> io::Result<()> {
+        if self.is_broken {
+            return Err(io::Error::other("an earlier failed write could not be undone"));
+        }
         if let Err(error) = self.file.write_all(batch) {
-            self.file.set_len(self.length)?;
-            self.file.seek(SeekFrom::Start(self.length))?;
+            self.is_broken = self.undo_write().is_err();
             return Err(error);
         }
         self.length += batch.len() as u64;
         Ok(())
+    }
+
+    fn undo_write(&mut self) -> io::Result<()> {
+        self.file.set_len(self.length)?;
+        self.file.seek(SeekFrom::Start(self.length)).map(|_| ())
     }
 
     /// Bytes of the batches in the file, dropped ones included.
@@ -128,13 +137,18 @@ impl TopicFile {
             length += batch.len() as u64;
         }
         fs::rename(&beside, &self.path)?;
-        (self.file, self.length) = (file, length);
+        (self.file, self.length, self.is_broken) = (file, length, false);
         Ok(())
     }
 
     /// Hands the file to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn swap_for_test(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
     }
 
     /// Removes the file; the open handle stays usable and useless.
@@ -144,12 +158,17 @@ impl TopicFile {
 }
 
 impl Loaded {
-    /// Reads a topic file and truncates what is torn. Keeps as many of the newest batches as `limits` allow.
-    pub(crate) fn read(path: &Path, batch_bytes_max: usize, limits: &Limits) -> Result<Self, Error> {
+    /// Reads a topic file and truncates what is torn. Keeps as many of the newest batches as `limits` allow. A file that ends
+    /// inside its head is of a topic whose creation was never answered: it is removed.
+    pub(crate) fn read(path: &Path, batch_bytes_max: usize, limits: &Limits) -> Result<Option<Self>, Error> {
         let failed = |source| Error::Storage { path: path.to_owned(), source };
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
         let mut reader = BufReader::new(file);
-        let (head, name, id, settings) = read_head(&mut reader, path)?;
+        let Some((head, name, id, settings)) = read_head(&mut reader, path)? else {
+            tracing::warn!(path = %path.display(), "topic file without a whole head removed");
+            fs::remove_file(path).map_err(failed)?;
+            return Ok(None);
+        };
         let bytes_max = limits.topic_bytes_max(&settings);
         let mut log = limits.empty_log();
         let mut length = head.len() as u64;
@@ -165,8 +184,8 @@ impl Loaded {
             while log.bytes() > bytes_max && log.drop_oldest().is_some() {}
         }
         let file = truncate(reader.into_inner(), length, path).map_err(failed)?;
-        let file = TopicFile { file, path: path.to_owned(), head, length };
-        Ok(Self { name, id, settings, log, file })
+        let file = TopicFile { file, path: path.to_owned(), head, length, is_broken: false };
+        Ok(Some(Self { name, id, settings, log, file }))
     }
 }
 
@@ -223,11 +242,15 @@ fn encode_head(name: &str, id: Uuid, settings: &TopicSettings) -> Vec<u8> {
 
 type Head = (Vec<u8>, String, Uuid, TopicSettings);
 
-fn read_head(reader: &mut impl Read, path: &Path) -> Result<Head, Error> {
+/// The head; `None` if the file ends inside it.
+fn read_head(reader: &mut impl Read, path: &Path) -> Result<Option<Head>, Error> {
     let not_ours = |reason| Error::NotOurs { path: path.to_owned(), reason };
     let failed = |source| Error::Storage { path: path.to_owned(), source };
     let mut head = vec![0; MAGIC.len() + 8];
-    if !fill(reader, &mut head).map_err(failed)? || !head.starts_with(MAGIC) {
+    if !fill(reader, &mut head).map_err(failed)? {
+        return Ok(None);
+    }
+    if !head.starts_with(MAGIC) {
         return Err(not_ours("it does not begin as one"));
     }
     let mut fields = &head[MAGIC.len()..];
@@ -236,12 +259,15 @@ fn read_head(reader: &mut impl Read, path: &Path) -> Result<Head, Error> {
         return Err(not_ours("its head is too long"));
     }
     let mut body = vec![0; length];
-    if !fill(reader, &mut body).map_err(failed)? || crc32c::crc32c(&body) != crc {
+    if !fill(reader, &mut body).map_err(failed)? {
+        return Ok(None);
+    }
+    if crc32c::crc32c(&body) != crc {
         return Err(not_ours("its head is damaged"));
     }
     let (name, id, settings) = decode_head(&body).ok_or_else(|| not_ours("its head makes no sense"))?;
     head.extend(body);
-    Ok((head, name, id, settings))
+    Ok(Some((head, name, id, settings)))
 }
 
 fn decode_head(mut body: &[u8]) -> Option<(String, Uuid, TopicSettings)> {
@@ -265,3 +291,6 @@ fn take_text(body: &mut &[u8]) -> Option<String> {
     let text = body.split_off(..length)?;
     String::from_utf8(text.to_vec()).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,3 +138,6 @@ impl Tail {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -288,13 +288,19 @@ impl Topic {
         Ok(())
     }
 
-    /// Hands the file to the disk. Blocking.
-    pub(crate) fn sync(&self) {
-        if let Some(file) = &self.lock().file
-            && let Err(error) = file.sync()
-        {
+    /// Hands the file to the disk and closes it. Blocking.
+    pub(crate) fn close(&self) {
+        let Some(file) = self.lock().file.take() else {
+            return;
+        };
+        if let Err(error) = file.sync() {
             tracing::warn!(topic = self.name, %error, "topic file not synced");
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn swap_file_for_test(&self, file: std::fs::File) -> std::fs::File {
+        self.lock().file.as_mut().expect("the topic is on disk").swap_for_test(file)
     }
 
     fn trim(&self, partition: &mut Partition) {

@@ -18,7 +18,7 @@ const NAME_LENGTH_MAX: usize = 249;
 #[derive(Debug)]
 pub(crate) struct Topics {
     registry: RwLock<Registry>,
-    store: Option<Store>,
+    is_on_disk: bool,
     limits: Limits,
     topics_max: usize,
     total_bytes: Arc<AtomicU64>,
@@ -29,6 +29,7 @@ struct Registry {
     by_name: BTreeMap<String, Arc<Topic>>,
     /// Names as metrics see them, where `.` and `_` are the same, with the topic that holds each.
     metric_names: BTreeMap<String, String>,
+    store: Option<Store>,
 }
 
 /// Why a topic was not created.
@@ -78,24 +79,22 @@ impl Topics {
         let limits = Limits::of(config);
         let total_bytes = Arc::new(AtomicU64::new(0));
         let mut registry = Registry::default();
-        let store = match &config.data {
-            None => None,
-            Some(folder) => {
-                let store = Store::open(folder)?;
-                for path in store.topic_files()? {
-                    let loaded = Loaded::read(&path, config.frame_bytes_max, &limits)?;
+        if let Some(folder) = &config.data {
+            let store = Store::open(folder)?;
+            for path in store.topic_files()? {
+                if let Some(loaded) = Loaded::read(&path, config.frame_bytes_max, &limits)? {
                     registry.insert(Arc::new(Topic::restored(loaded, limits.clone(), total_bytes.clone())));
                 }
-                Some(store)
             }
-        };
-        let topics_max = config.topics_max;
-        Ok(Self { registry: RwLock::new(registry), store, limits, topics_max, total_bytes })
+            registry.store = Some(store);
+        }
+        let (is_on_disk, topics_max) = (config.data.is_some(), config.topics_max);
+        Ok(Self { registry: RwLock::new(registry), is_on_disk, limits, topics_max, total_bytes })
     }
 
     /// Whether calls that change topics touch files, so that they belong on a blocking thread.
     pub(crate) fn is_on_disk(&self) -> bool {
-        self.store.is_some()
+        self.is_on_disk
     }
 
     /// The topic of a name.
@@ -123,7 +122,7 @@ impl Topics {
         let mut registry = self.write();
         registry.may_create(name, self.topics_max)?;
         let id = Uuid::new_v4();
-        let file = match &self.store {
+        let file = match &registry.store {
             None => None,
             Some(store) => Some(store.create_topic(name, id, &settings).map_err(|error| {
                 tracing::warn!(topic = name, %error, "topic file not created");
@@ -146,11 +145,12 @@ impl Topics {
         Ok(())
     }
 
-    /// Hands all files to the disk. Blocking.
-    pub(crate) fn sync(&self) {
+    /// Hands all files to the disk and lets go of the folder; what changes later stays in memory. Blocking.
+    pub(crate) fn close(&self) {
         for topic in self.all() {
-            topic.sync();
+            topic.close();
         }
+        self.write().store = None;
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Registry> {
@@ -206,3 +206,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), CreateRefusal> {
 fn metric_name(name: &str) -> String {
     name.replace('.', "_")
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,6 @@ use kafka_protocol::messages::{
     DescribeConfigsRequest, DescribeConfigsResponse, TopicName,
 };
 
-use super::metadata::effective_settings;
 use super::{Call, code, text};
 use crate::node::{NODE_ID, Node};
 use crate::topic::{Topic, TopicSettings};
@@ -179,7 +178,11 @@ fn describe(
 
 fn topic_configs(topic: &Topic) -> Vec<DescribeConfigsResourceResult> {
     let own = topic.settings().entries();
-    let effective = effective_settings(topic.bytes_max(), topic.message_bytes_max());
+    let effective = [
+        ("cleanup.policy", "delete".to_owned()),
+        ("max.message.bytes", topic.message_bytes_max().to_string()),
+        ("retention.bytes", topic.bytes_max().to_string()),
+    ];
     let defaults = effective.into_iter().filter(|(name, _)| !own.contains_key(*name));
     let own = own.iter().map(|(name, value)| config(name, value.clone(), SOURCE_TOPIC));
     own.chain(defaults.map(|(name, value)| config(name, value, SOURCE_DEFAULT))).collect()

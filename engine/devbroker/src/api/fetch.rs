@@ -1,7 +1,9 @@
 //! Fetch, with waiting for new records.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::fetch_response::{FetchableTopicResponse, PartitionData};
@@ -11,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Call, code};
 use crate::batch::LEADER_EPOCH;
 use crate::node::Node;
+use crate::topic::Topic;
 
 /// Longest wait, whatever the client asks for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -35,7 +38,7 @@ pub(super) async fn fetch(call: &Call<'_>, request: FetchRequest) -> FetchRespon
         let mut answers = Vec::with_capacity(topic.partitions.len());
         for wanted in &topic.partitions {
             let answer = read(call.node, &topic.topic, wanted, room, is_empty);
-            let length = answer.records.as_ref().map_or(0, bytes::Bytes::len);
+            let length = answer.records.as_ref().map_or(0, Bytes::len);
             room = room.saturating_sub(length);
             is_empty &= length == 0;
             answers.push(answer);
@@ -82,11 +85,7 @@ fn is_ready(node: &Node, request: &FetchRequest, wanted: usize) -> bool {
     available >= wanted
 }
 
-fn check(
-    node: &Node,
-    name: &str,
-    wanted: &FetchPartition,
-) -> Result<std::sync::Arc<crate::topic::Topic>, ResponseError> {
+fn check(node: &Node, name: &str, wanted: &FetchPartition) -> Result<Arc<Topic>, ResponseError> {
     if wanted.current_leader_epoch > LEADER_EPOCH {
         return Err(ResponseError::UnknownLeaderEpoch);
     }
@@ -118,7 +117,7 @@ fn failed(wanted: &FetchPartition, error: ResponseError) -> PartitionData {
         .with_partition_index(wanted.partition)
         .with_error_code(error.code())
         .with_high_watermark(-1)
-        .with_records(Some(bytes::Bytes::new()))
+        .with_records(Some(Bytes::new()))
 }
 
 fn refused(call: &Call<'_>, request: &FetchRequest, error: ResponseError) -> FetchResponse {

@@ -1,7 +1,5 @@
 //! What clients ask first: which versions, which brokers, which topics, which coordinator.
 
-use std::collections::BTreeMap;
-
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::api_versions_response::ApiVersion;
 use kafka_protocol::messages::metadata_response::{
@@ -138,13 +136,4 @@ pub(super) fn find_coordinator(call: &Call<'_>, request: FindCoordinatorRequest)
                 .with_port(address.port().into())
         }
     }
-}
-
-/// Names and values of a topic's settings as DescribeConfigs shows them.
-pub(super) fn effective_settings(bytes_max: u64, message_bytes_max: usize) -> BTreeMap<&'static str, String> {
-    BTreeMap::from([
-        ("cleanup.policy", "delete".to_owned()),
-        ("max.message.bytes", message_bytes_max.to_string()),
-        ("retention.bytes", bytes_max.to_string()),
-    ])
 }
