@@ -81,7 +81,7 @@ impl Error {
         self
     }
 
-    /// Keeps how long the upstream asked to be left alone, for `retry`.
+    /// Keeps how long the upstream asked to be left alone, for [`Retry`](crate::Retry).
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Error {
         if let Some(detail) = self.detail_mut() {
