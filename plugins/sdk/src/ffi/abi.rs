@@ -393,6 +393,22 @@ impl RawBytes {
     }
 }
 
+impl Functions {
+    /// A table of which nothing was read.
+    pub const NONE: Functions = Functions {
+        size: 0,
+        open: None,
+        poll: None,
+        resolve: None,
+        interrupt: None,
+        close: None,
+        destroy: None,
+        release: None,
+        command: None,
+        describe_state: None,
+    };
+}
+
 impl RawRecord {
     /// A tombstone without anything.
     pub const EMPTY: RawRecord = RawRecord {

@@ -1,6 +1,7 @@
 //! The plugin's side of the border: what `export_source!` exports.
 
 mod border;
+mod broken;
 mod calls;
 mod config;
 mod instance;
@@ -9,6 +10,8 @@ mod outcome;
 mod panics;
 mod runtime;
 pub(crate) mod seal;
+
+pub use broken::{Broken, broken};
 
 use std::sync::OnceLock;
 

@@ -33,18 +33,7 @@ impl Calls {
         if size < REQUIRED_BYTES {
             return Err(format!("its function table has {size} bytes, at least {REQUIRED_BYTES} are needed"));
         }
-        let mut whole = Functions {
-            size: 0,
-            open: None,
-            poll: None,
-            resolve: None,
-            interrupt: None,
-            close: None,
-            destroy: None,
-            release: None,
-            command: None,
-            describe_state: None,
-        };
+        let mut whole = Functions::NONE;
         let bytes = size.min(size_of::<Functions>());
         // SAFETY: both are at least so long; a missing tail keeps its `None`.
         unsafe {

@@ -1,0 +1,4 @@
+//! A library, but not a plugin.
+
+/// Keeps the crate from being empty.
+pub const NOTHING: () = ();
