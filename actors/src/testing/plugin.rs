@@ -137,6 +137,17 @@ struct Instance {
     woken: Arc<Notify>,
 }
 
+impl Drop for CountingInstance {
+    /// A supervisor that dies lets go of its instance without ending it.
+    fn drop(&mut self) {
+        let mut inner = locked(&self.inner);
+        if !inner.is_ended {
+            inner.is_ended = true;
+            *locked(&self.plugin.live) -= 1;
+        }
+    }
+}
+
 impl CountingInstance {
     fn next(&self) -> Option<PollOutcome> {
         let fault = self.plugin.faults.next().unwrap_or(PluginFault::Works);
