@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::{PluginConfig, SourceKey, Supervision, TopicBlock};
+use crate::{Location, PluginConfig, SourceKey, Supervision, TopicBlock};
 
-/// One source. Equality is over resolved values and leaves out the file, so that a moved or touched file without a
+/// One source. Equality is over resolved values and leaves out file and line, so that a moved or touched file without a
 /// change restarts nothing.
 #[derive(Debug, Clone)]
 pub struct Definition {
@@ -18,6 +18,8 @@ pub struct Definition {
     pub name: String,
     /// Library as written; `find_plugin` resolves it.
     pub path: String,
+    /// Where `path` stands, for findings about the library.
+    pub path_location: Location,
     /// Batches in flight, 1 to 64 (1); above 1 only for a plugin that declares `pipelined`.
     pub max_in_flight: u32,
     /// How the API renders the plugin's configuration (toml).
@@ -55,6 +57,7 @@ impl PartialEq for Definition {
             plugin_config,
             supervision,
             errors,
+            path_location: _,
             file: _,
         } = self;
         *key == other.key

@@ -111,6 +111,11 @@ impl Finding {
         Finding { code, severity, reason, location, toml_path, hint: None, excerpt: None }
     }
 
+    /// The same finding at another place: a library's, at the line of the definition that names it.
+    pub fn at(self, location: Location) -> Finding {
+        Finding { location, ..self }
+    }
+
     /// Adds what would be right.
     pub fn with_hint(self, hint: impl Into<String>) -> Finding {
         Finding { hint: Some(hint.into()), ..self }
@@ -124,6 +129,11 @@ impl Finding {
     /// Adds the text it points into; `text` must already be masked.
     pub(crate) fn with_excerpt(self, text: Arc<NamedSource<String>>, span: Range<usize>) -> Finding {
         Finding { excerpt: Some(Excerpt { text, span }), ..self }
+    }
+
+    /// In the order of the file; what stands in no file comes last.
+    pub(crate) fn place_order(&self) -> (usize, usize) {
+        (self.location.line().unwrap_or(usize::MAX), self.location.column().unwrap_or(usize::MAX))
     }
 
     /// Whether the file is refused because of it.

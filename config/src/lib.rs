@@ -4,26 +4,52 @@
 //! Not here: starting anything, sockets, async. What comes out is checked as far as text alone allows; every
 //! finding of a file is reported at once, and one bad file never stops another.
 //!
+//! One file goes through: `document` (text to a tree with places) → `overrides` (variables put into the tree) →
+//! `check` (the tree held against a `shape`; out come typed values and findings) → `read_*` (the public types).
+//!
 //! Invariants: no value of a secret is in any `Debug`, `Display`, finding or excerpt of this crate; a name, topic or
 //! key that comes out of it has passed its grammar.
 
 #![forbid(unsafe_code)]
-#![allow(dead_code, reason = "the loader, which uses the rest, follows")]
 
 mod block;
+mod check;
+mod checked;
+mod context;
 mod definition;
+mod definition_shape;
+mod document;
 mod engine;
+mod engine_shape;
 mod env;
+mod file_text;
 mod finding;
 mod key;
+mod load_definitions;
+mod load_engine;
+mod overrides;
 mod parse_error;
 mod plugin_config;
+mod plugin_path;
 mod properties;
+mod read_block;
+mod read_definition;
+mod read_engine;
+mod read_kafka;
+mod read_rule;
+mod read_supervision;
+mod reference;
 mod rule;
+mod scalar;
+mod schema;
 mod secret;
+mod shape;
+mod size;
+mod source_variables;
 mod suggest;
 mod supervision;
 mod template;
+mod tree;
 
 pub use block::{AllowedTopics, Replication, TopicBlock};
 pub use definition::{Definition, ErrorPolicy, OnRecordError, PluginConfigFormat};
@@ -34,11 +60,15 @@ pub use engine::{
 pub use env::Env;
 pub use finding::{Finding, Location, Severity};
 pub use key::{KEY_LENGTH_MAX, SourceKey};
+pub use load_definitions::{BadFile, Definitions, check_definition, load_definitions};
+pub use load_engine::load_engine;
 pub use parse_error::ParseError;
 pub use picomq_connector_sdk::Schema;
 pub use plugin_config::PluginConfig;
+pub use plugin_path::find_plugin;
 pub use properties::Properties;
 pub use rule::{HashOf, Illegal, Rule, TOPIC_NAME_MAX, Value, check_topic_name, is_topic_char};
+pub use schema::{definition_schema, engine_schema};
 pub use secret::{Secret, is_secret_name};
 pub use supervision::Supervision;
 pub use template::{FieldPath, Part, Template};

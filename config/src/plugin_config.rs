@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::secret::{Secret, is_secret_name};
+use crate::secret::{Secret, has_password, is_secret_name};
 
 /// `[plugin_config]` in two forms: *resolved* for the plugin, *as written* (references unexpanded) for people.
 #[derive(Clone)]
@@ -83,18 +83,6 @@ fn shown_value(value: &Value, path: &str, hidden: bool, is_secret: &dyn Fn(&str)
 fn is_reference(text: &str) -> bool {
     let inner = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     inner.is_some_and(|inner| !inner.contains(['$', '}']) && !inner.contains(":-"))
-}
-
-/// `scheme://user:password@…`, `password=…` or a query `?token=…`.
-fn has_password(text: &str) -> bool {
-    let in_authority = text.split_once("://").is_some_and(|(_, rest)| {
-        rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
-            || rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
-    });
-    in_authority
-        || text.split(['?', '&', ';', ' ']).any(|pair| {
-            pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name.trim()) && !value.is_empty())
-        })
 }
 
 #[cfg(test)]

@@ -58,7 +58,19 @@ const SECRET_WORDS: [&str; 11] = [
 /// Whether a setting of this name holds a secret, by its words. Errs towards yes.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word)) || name == "key" || name.ends_with(".pem")
+    SECRET_WORDS.iter().any(|word| name.contains(word)) || name.ends_with(".pem")
+}
+
+/// Whether a text carries a password in itself: `scheme://user:password@…`, `password=…`, `?token=…`.
+pub(crate) fn has_password(text: &str) -> bool {
+    let in_authority = text.split_once("://").is_some_and(|(_, rest)| {
+        rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+            || rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    });
+    in_authority
+        || text.split(['?', '&', ';', ' ']).any(|pair| {
+            pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name.trim()) && !value.is_empty())
+        })
 }
 
 #[cfg(test)]

@@ -1,0 +1,173 @@
+//! From a checked file to a definition.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::checked::{Checked, Fields};
+use crate::context::{Context, Draft, Place};
+use crate::read_block::{one_deadline, read_block};
+use crate::read_supervision::read_supervision;
+use crate::scalar::resolved;
+use crate::tree::{Entry, Node, Origin, Raw, to_json};
+use crate::{Definition, ErrorPolicy, Location, OnRecordError, PluginConfig, PluginConfigFormat};
+use crate::{SourceKey, Supervision, TopicBlock};
+
+/// None when a finding says why not.
+pub(crate) fn read_definition(
+    cx: &mut Context<'_>,
+    fields: &Fields,
+    defaults: &Supervision,
+) -> Option<Definition> {
+    let key = read_key(cx, fields);
+    let path = read_path(cx, fields);
+    let (topics, deadline) = read_topics(cx, fields);
+    let mut supervision = read_supervision(cx, fields, defaults);
+    if let Some((deadline, place)) = deadline {
+        let written = fields.table("supervision").and_then(|table| table.time("batch_deadline"));
+        if written.is_some_and(|written| written != deadline) {
+            let reason = "the message timeout of a block and [supervision] batch_deadline differ";
+            cx.add(&place, Draft::error("config.batch_deadline", reason).hint("take the property out"));
+        }
+        supervision.batch_deadline = deadline;
+    }
+    let plugin_config = read_plugin_config(cx, fields);
+    let (key, (path, path_location)) = (key?, path?);
+    Some(Definition {
+        enabled: fields.flag("enabled").unwrap_or(true),
+        version: fields.number("version").unwrap_or(0),
+        name: fields.text("name").map_or(key.as_str(), |(name, _)| name).to_owned(),
+        path,
+        path_location,
+        max_in_flight: fields.number_u32("max_in_flight").unwrap_or(1),
+        plugin_config_format: plugin_config_format(fields),
+        verbose: fields.flag("verbose").unwrap_or(false),
+        benchmark: fields.flag("benchmark").unwrap_or(false),
+        topics,
+        plugin_config: plugin_config?,
+        supervision,
+        errors: ErrorPolicy { on_record_error: OnRecordError::Nack },
+        file: cx.text.file().to_owned(),
+        key,
+    })
+}
+
+fn read_key(cx: &mut Context<'_>, fields: &Fields) -> Option<SourceKey> {
+    let (text, place) = fields.text("key")?;
+    SourceKey::parse(text).map_err(|error| cx.add(place, Draft::parse("config.bad_key", error))).ok()
+}
+
+fn read_path(cx: &mut Context<'_>, fields: &Fields) -> Option<(String, Location)> {
+    let (text, place) = fields.text("path")?;
+    let leaves = Path::new(text).components().any(|part| part == std::path::Component::ParentDir);
+    let reason = if text.is_empty() {
+        "`path` is empty"
+    } else if leaves {
+        "`path` must not contain `..`"
+    } else if text.contains('\0') {
+        "`path` must not contain a NUL character"
+    } else {
+        return Some((text.to_owned(), cx.location(place)));
+    };
+    let hint = "write the name of the library, and its folder into [plugins] directories of config.toml";
+    cx.add(place, Draft::error("config.bad_path", reason).hint(hint));
+    None
+}
+
+type FoundDeadline = (std::time::Duration, Place);
+
+fn read_topics(cx: &mut Context<'_>, fields: &Fields) -> (Vec<TopicBlock>, Option<FoundDeadline>) {
+    let (mut topics, mut deadlines) = (Vec::new(), Vec::new());
+    for item in fields.list("topics") {
+        if let Checked::Table(block) = &item.value
+            && let Some(read) = read_block(cx, block)
+        {
+            topics.push(read.block);
+            deadlines.extend(read.deadline);
+        }
+    }
+    if let Some(item) = fields.get("topics").filter(|_| fields.list("topics").is_empty()) {
+        let hint = "write a [[topics]] block with a topic";
+        cx.add(&item.place, Draft::error("config.no_topics", "the source has no topics").hint(hint));
+    }
+    let deadline = one_deadline(cx, deadlines).map(|deadline| (deadline.time, deadline.place));
+    (topics, deadline)
+}
+
+fn plugin_config_format(fields: &Fields) -> PluginConfigFormat {
+    match fields.word("plugin_config_format") {
+        Some("json") => PluginConfigFormat::Json,
+        Some("yaml") => PluginConfigFormat::Yaml,
+        Some("text") => PluginConfigFormat::Text,
+        Some(_) | None => PluginConfigFormat::Toml,
+    }
+}
+
+fn read_plugin_config(cx: &mut Context<'_>, fields: &Fields) -> Option<PluginConfig> {
+    let Some(item) = fields.get("plugin_config") else {
+        return Some(PluginConfig::from_json(Map::new()));
+    };
+    let Checked::Free(node) = &item.value else { return None };
+    let resolved = resolve_tree(cx, node, &item.place);
+    let (resolved, written) = (to_map(&resolved)?, to_map(&as_written(node))?);
+    Some(PluginConfig::new(&resolved, written))
+}
+
+fn to_map(node: &Node) -> Option<Map<String, Value>> {
+    if let Some(Value::Object(map)) = to_json(node) { Some(map) } else { None }
+}
+
+/// Every reference replaced. A number that JSON cannot hold is reported and becomes null.
+fn resolve_tree(cx: &mut Context<'_>, node: &Node, place: &Place) -> Node {
+    let value = match &node.value {
+        Raw::Text(written) => Raw::Exact(resolved(cx, written, place).unwrap_or_default()),
+        Raw::List(items) => {
+            let items = items.iter().enumerate();
+            Raw::List(items.map(|(i, item)| resolve_tree(cx, item, &place.item(i, &item.origin))).collect())
+        }
+        Raw::Table(entries) => {
+            let member = |cx: &mut Context<'_>, entry: &Entry| {
+                let place = place.member(&entry.name, &entry.node.origin);
+                Entry { node: resolve_tree(cx, &entry.node, &place), ..entry.clone() }
+            };
+            Raw::Table(entries.iter().map(|entry| member(cx, entry)).collect())
+        }
+        Raw::Integer(_) | Raw::Float(_) if to_json(node).is_none() => {
+            let reason = format!("`{}` cannot be handed on: JSON has no such number", place.name());
+            cx.add(place, Draft::error("config.bad_number", reason));
+            Raw::Null
+        }
+        Raw::Exact(_)
+        | Raw::Untyped(_)
+        | Raw::Null
+        | Raw::Integer(_)
+        | Raw::Float(_)
+        | Raw::Bool(_)
+        | Raw::Datetime(_) => node.value.clone(),
+    };
+    Node { value, origin: node.origin.clone() }
+}
+
+/// The tree for people: what came from a variable is a reference to it.
+fn as_written(node: &Node) -> Node {
+    let value = match &node.value {
+        Raw::List(items) => Raw::List(items.iter().map(as_written).collect()),
+        Raw::Table(entries) => {
+            let member = |entry: &Entry| Entry { node: as_written(&entry.node), ..entry.clone() };
+            Raw::Table(entries.iter().map(member).collect())
+        }
+        Raw::Integer(_) | Raw::Float(_) if to_json(node).is_none() => Raw::Null,
+        Raw::Text(_)
+        | Raw::Exact(_)
+        | Raw::Untyped(_)
+        | Raw::Null
+        | Raw::Integer(_)
+        | Raw::Float(_)
+        | Raw::Bool(_)
+        | Raw::Datetime(_) => match &node.origin {
+            Origin::Variable(name) => Raw::Exact(format!("${{env:{name}}}")),
+            Origin::Span(_) => node.value.clone(),
+        },
+    };
+    Node { value, origin: node.origin.clone() }
+}

@@ -1,0 +1,18 @@
+//! What users of the crate see: files in, definitions and findings out.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test stops at its first surprise")]
+
+mod blocks;
+mod definitions;
+mod engine;
+mod examples;
+mod folder;
+mod given;
+mod overrides;
+mod panics;
+mod plugin_path;
+mod properties;
+mod references;
+mod schema;
+mod secrets;
