@@ -3,6 +3,7 @@
 //! `table` holds every phase × every input, `random` throws any sequence of inputs at it, `model` searches every
 //! interleaving of the real stages, `traps` are the traces that a careless reading of the protocol allows.
 
+mod model;
 mod nacks;
 mod random;
 mod table;
