@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
 # Installs what packages.txt names and the machine lacks. Asks dpkg first: with everything there it takes
-# a fraction of a second and needs neither root nor network.
+# a fraction of a second and needs neither root nor network. `install.sh building` looks at that group alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-mapfile -t wanted < <(grep -vE '^[[:space:]]*(#|$)' "$here/packages.txt")
+group=${1:-}
+mapfile -t wanted < <(awk -v group="$group" '
+  /^#/ { is_wanted = group == "" || index($0, "# " group ":") == 1; next }
+  NF && is_wanted { print $1 }' "$here/packages.txt")
+if [ ${#wanted[@]} -eq 0 ]; then
+  echo "packages.txt has no group \"$group\"" >&2
+  exit 1
+fi
 missing=()
 for package in "${wanted[@]}"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

@@ -1,0 +1,104 @@
+# The commands of this repository; `make` alone lists them. Each does its own set-up on a Debian machine with Rust.
+#
+# All of them build the whole workspace with one set of features, so that librdkafka and everything else is compiled
+# once. The fail points of that set do nothing until a chaos run names one; `demo`, `run` and `bench` build without.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+cargo := cargo
+all := --locked --workspace --features pico-connectors/failpoints
+target := $(or $(CARGO_TARGET_DIR),target)
+log := $(target)/make-test.log
+services := chaos-tests/services
+
+# Test targets in tests/ that need nothing but the machine, and those that need Kafka or foreign clients.
+# The tidy test sees that every target stands in one of the two lists.
+tests_alone := border main panics tidy tree
+tests_with_servers := chaos clients
+
+DEMO_SECONDS ?=
+CONFIG ?= config.toml
+FUZZ_SECONDS ?= 60
+# For `make chaos`: how many random kills a story.
+KILLS ?= 1000
+
+.NOTPARALLEL:
+.PHONY: help demo run check test build-packages packages fetch chaos bench mutants fuzz deny
+
+## Lists what can be made.
+help:
+	@awk '/^## /{text=substr($$0,4)} /^[a-z-]+:/{if(text){split($$1,name,":"); printf "  make %-9s %s\n",name[1],text}; text=""}' $(MAKEFILE_LIST)
+
+## Shows records flowing: random source, broker inside the process. DEMO_SECONDS=N ends by itself.
+demo: build-packages
+	@echo "— building pico-connectors and the random source (the first time takes some minutes) —"
+	$(cargo) build --locked -p pico-connectors -p picomq-connector-random-source
+	DEMO_SECONDS=$(DEMO_SECONDS) $(target)/debug/pico-connectors dev
+
+## Runs the daemon, built for speed, on CONFIG=config.toml.
+run: build-packages
+	$(cargo) build --locked --release -p pico-connectors -p picomq-connector-random-source
+	$(target)/release/pico-connectors run --config $(CONFIG)
+
+## Format, lints, tests that need no servers, house rules. For while you work.
+check: build-packages
+	@mkdir -p $(target) && : > $(log)
+	@echo "— format —"
+	$(cargo) fmt --all --check
+	@echo "— lints —"
+	$(cargo) clippy $(all) --all-targets -- -D warnings
+	@echo "— binaries, plugins, examples —"
+	$(cargo) build $(all) --lib --bins --examples
+	@echo "— tests without servers —"
+	$(cargo) test $(all) --no-fail-fast --lib --bins $(tests_alone:%=--test %) 2>&1 | tee -a $(log)
+	$(cargo) test $(all) --no-fail-fast --doc 2>&1 | tee -a $(log)
+	@$(sum)
+
+## Everything: installs and fetches what is missing, `make check`, then real Kafka, foreign clients, kill stories.
+test: packages check fetch
+	@echo "— tests with servers —"
+	$(cargo) test $(all) --no-fail-fast $(tests_with_servers:%=--test %) 2>&1 | tee -a $(log)
+	@$(sum)
+
+# The closing line: all `test result:` lines of this run in one.
+define sum
+awk '/^test result:/ { for (i = 1; i < NF; i++) { if ($$(i + 1) ~ /^passed/) p += $$i; if ($$(i + 1) ~ /^failed/) f += $$i; \
+  if ($$(i + 1) ~ /^ignored/) s += $$i } } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0 }' $(log)
+endef
+
+build-packages:
+	@command -v cargo >/dev/null || { echo "Rust is missing: install 1.95 or newer, see https://rustup.rs"; exit 1; }
+	@$(services)/install.sh building
+
+packages:
+	@$(services)/install.sh
+
+fetch:
+	@echo "— Apache Kafka and a Python client, from the cache or fetched —"
+	@$(services)/kafka/fetch.sh
+	@$(services)/python.sh
+
+## The kill stories at length: KILLS=1000 random kills each. Hours.
+chaos: packages fetch
+	$(cargo) build $(all) --lib --bins --examples
+	CHAOS_KILLS=$(KILLS) $(cargo) test $(all) --test chaos -- --nocapture
+
+## Engine against a bare loop on real Kafka, footprint, cost of tree and routing. About 30 minutes.
+bench: packages fetch
+	$(cargo) build --locked --release -p pico-connectors -p picomq-connector-random-source
+	$(cargo) bench --locked -p pico-record -p pico-actors
+	$(cargo) bench --locked -p chaos-tests
+
+## Applies each wrong change of chaos-tests/mutants and sees the named test fail.
+mutants: build-packages
+	chaos-tests/mutants/run.sh
+
+## Runs each fuzz target for FUZZ_SECONDS=60. Installs cargo-fuzz the first time.
+fuzz: build-packages
+	chaos-tests/fuzz/run.sh $(FUZZ_SECONDS)
+
+## Licences, bans and sources of all dependencies. Installs cargo-deny the first time, which takes minutes.
+deny:
+	@$(cargo) deny --version >/dev/null 2>&1 || $(cargo) install cargo-deny --locked --version 0.20.2
+	$(cargo) deny --locked check bans licenses sources
