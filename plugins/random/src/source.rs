@@ -95,3 +95,6 @@ impl RandomSource {
         batch
     }
 }
+
+#[cfg(test)]
+mod tests;

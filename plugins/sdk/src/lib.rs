@@ -9,6 +9,8 @@
 
 pub mod batch;
 pub mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod context;
 pub mod error;
 pub mod ffi;

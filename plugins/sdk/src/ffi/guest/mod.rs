@@ -3,7 +3,7 @@
 mod border;
 mod broken;
 mod calls;
-mod config;
+pub(crate) mod config;
 mod instance;
 pub(crate) mod log;
 mod outcome;
