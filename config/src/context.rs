@@ -127,10 +127,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(crate) fn has_errors(&self) -> bool {
-        self.findings.iter().any(Finding::is_error)
-    }
-
     /// From the offending byte to the end of the value, if the value stands in the file as a plain quoted string.
     fn narrowed(&self, span: &Range<usize>, at: Option<usize>) -> Range<usize> {
         let inner = span.start + 1..span.end.saturating_sub(1).max(span.start + 1);

@@ -31,6 +31,7 @@ mod overrides;
 mod parse_error;
 mod plugin_config;
 mod plugin_path;
+mod plugin_schema;
 mod properties;
 mod read_block;
 mod read_definition;

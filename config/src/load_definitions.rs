@@ -8,6 +8,7 @@ use crate::context::{Context, Draft, Place};
 use crate::definition_shape::DEFINITION;
 use crate::document::Document;
 use crate::read_definition::read_definition;
+use crate::reference::resolve;
 use crate::source_variables::{self, Target};
 use crate::tree::Node;
 use crate::{Definition, Engine, Env, Finding, Location, Severity, SourceKey, Supervision};
@@ -49,7 +50,7 @@ pub fn load_definitions(engine: &Engine, env: &Env) -> Definitions {
     let mut parsed: Vec<Parsed> = Vec::new();
     for file in files {
         match Document::read(&file) {
-            Ok(document) => parsed.extend(classify(document, &mut loaded.warnings)),
+            Ok(document) => parsed.extend(classify(document, env, &mut loaded.warnings)),
             Err(finding) => loaded.bad.push(BadFile { key: stem(&file), file, findings: vec![*finding] }),
         }
     }
@@ -73,7 +74,7 @@ pub fn check_definition(
 ) -> (Option<Definition>, Vec<Finding>) {
     let mut loaded = Definitions::default();
     let mut parsed: Vec<Parsed> =
-        classify(Document::parse(file, text), &mut loaded.warnings).into_iter().collect();
+        classify(Document::parse(file, text), env, &mut loaded.warnings).into_iter().collect();
     apply_variables(&mut parsed, env, &mut Vec::new());
     for file in parsed {
         finish(file, env, &engine.supervision, &mut loaded);
@@ -91,14 +92,15 @@ struct Parsed {
 }
 
 /// None for a sink, which is named and left alone.
-fn classify(document: Document, warnings: &mut Vec<Finding>) -> Option<Parsed> {
+fn classify(document: Document, env: &Env, warnings: &mut Vec<Finding>) -> Option<Parsed> {
     if document.root.get("type").and_then(Node::as_text) == Some("sink") {
         let location = Location::File(document.file());
         let reason = "this is a sink, which this engine does not run; the file is left alone";
         warnings.push(Finding::new("config.sink", Severity::Info, location, reason));
         return None;
     }
-    let key = document.root.get("key").and_then(Node::as_text).and_then(|text| SourceKey::parse(text).ok());
+    let text = document.root.get("key").and_then(Node::as_text).and_then(|text| resolve(text, env).ok());
+    let key = text.and_then(|text| SourceKey::parse(&text).ok());
     Some(Parsed { document, key, findings: Vec::new() })
 }
 

@@ -48,8 +48,8 @@ fn load(mut document: Document, env: &Env) -> Result<(Engine, Vec<Finding>), Vec
     let root = Place::root(document.root.origin.clone());
     let fields = check_table(&mut cx, document.entries(), &ENGINE, root);
     let engine = read_engine(&mut cx, &fields, &folder);
-    let is_refused = cx.has_errors();
     findings.extend(cx.findings);
+    let is_refused = findings.iter().any(Finding::is_error);
     findings.sort_by_key(Finding::place_order);
     if is_refused { Err(findings) } else { Ok((Engine { file: Some(file), ..engine }, findings)) }
 }
@@ -57,7 +57,7 @@ fn load(mut document: Document, env: &Env) -> Result<(Engine, Vec<Finding>), Vec
 /// Puts every variable of ours into the tree; those that fit nothing are named.
 fn apply_variables(document: &mut Document, env: &Env) -> Vec<Finding> {
     let ours = env.with_prefix(PREFIX).filter(|(name, _)| is_ours(&name[PREFIX.len()..]));
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = env.unreadable_with_prefix(PREFIX).map(no_text).collect();
     for (variable, text) in in_order(ours, PREFIX.len()) {
         let levels: Vec<&str> = variable[PREFIX.len()..].split(LEVEL).collect();
         let setting = Setting { variable, levels: &levels, text };
@@ -73,6 +73,11 @@ fn apply_variables(document: &mut Document, env: &Env) -> Vec<Finding> {
         }
     }
     findings
+}
+
+fn no_text(variable: &str) -> Finding {
+    let location = Location::Variable(variable.to_owned());
+    Finding::new("config.unreadable", Severity::Error, location, "the value of the variable is not UTF-8")
 }
 
 /// Kubernetes sets `…_SERVICE_HOST`, `…_PORT` and the like for a service that is called as we are.

@@ -1,23 +1,54 @@
 //! The plugin's own configuration: opaque to the engine, JSON for the plugin, never printed.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::Finding;
+use crate::context::Place;
+use crate::file_text::FileText;
+use crate::plugin_schema;
 use crate::secret::{Secret, has_password, is_secret_name};
+use crate::tree::{Node, to_json};
 
 /// `[plugin_config]` in two forms: *resolved* for the plugin, *as written* (references unexpanded) for people.
 #[derive(Clone)]
 pub struct PluginConfig {
     resolved: Secret,
     written: Map<String, Value>,
+    origin: Option<Arc<Origin>>,
+}
+
+/// The table in its file, references resolved, for findings against the plugin's own schema.
+pub(crate) struct Origin {
+    pub(crate) tree: Node,
+    pub(crate) place: Place,
+    pub(crate) text: FileText,
 }
 
 impl PluginConfig {
     /// Both forms of one table.
     pub fn new(resolved: &Map<String, Value>, written: Map<String, Value>) -> PluginConfig {
-        let text = serde_json::to_string(resolved).expect("a JSON map with text keys always prints");
-        PluginConfig { resolved: Secret::new(text), written }
+        PluginConfig { resolved: printed(resolved), written, origin: None }
+    }
+
+    /// A table of a file. None: it holds a number JSON has not, which has its finding.
+    pub(crate) fn read(origin: Origin, written: Map<String, Value>) -> Option<PluginConfig> {
+        let Some(Value::Object(resolved)) = to_json(&origin.tree) else { return None };
+        Some(PluginConfig { resolved: printed(&resolved), written, origin: Some(Arc::new(origin)) })
+    }
+
+    /// Holds the table against the plugin's own JSON Schema: values out of variables get the types it names, and what
+    /// does not fit is found with its line. To be called once the library is loaded, before the plugin is opened and
+    /// before two definitions are compared; findings that are errors mean the plugin would refuse the table too.
+    pub fn fit(&mut self, schema: &Value) -> Vec<Finding> {
+        let Some(origin) = &self.origin else { return Vec::new() };
+        let (tree, findings) = plugin_schema::fit(origin, schema);
+        if let Some(Value::Object(resolved)) = to_json(&tree) {
+            self.resolved = printed(&resolved);
+        }
+        findings
     }
 
     /// A table without references.
@@ -47,6 +78,10 @@ impl fmt::Debug for PluginConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PluginConfig({} keys, values redacted)", self.written.len())
     }
+}
+
+fn printed(table: &Map<String, Value>) -> Secret {
+    Secret::new(serde_json::to_string(table).expect("a JSON map with text keys always prints"))
 }
 
 const HIDDEN: &str = "***";

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::checked::{Checked, Fields};
+use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
+use crate::plugin_config;
 use crate::read_block::{one_deadline, read_block};
 use crate::read_supervision::read_supervision;
 use crate::scalar::resolved;
@@ -103,18 +104,18 @@ fn plugin_config_format(fields: &Fields) -> PluginConfigFormat {
     }
 }
 
+/// Without a table of its own the plugin gets an empty one, and findings point to the file as a whole.
 fn read_plugin_config(cx: &mut Context<'_>, fields: &Fields) -> Option<PluginConfig> {
-    let Some(item) = fields.get("plugin_config") else {
-        return Some(PluginConfig::from_json(Map::new()));
+    let empty = Node { value: Raw::Table(Vec::new()), origin: fields.place.origin.clone() };
+    let (node, place) = match fields.get("plugin_config") {
+        Some(Item { value: Checked::Free(node), place }) => (node, place.clone()),
+        Some(_) => return None,
+        None if fields.has_failed("plugin_config") => return None,
+        None => (&empty, fields.place.member("plugin_config", &empty.origin)),
     };
-    let Checked::Free(node) = &item.value else { return None };
-    let resolved = resolve_tree(cx, node, &item.place);
-    let (resolved, written) = (to_map(&resolved)?, to_map(&as_written(node))?);
-    Some(PluginConfig::new(&resolved, written))
-}
-
-fn to_map(node: &Node) -> Option<Map<String, Value>> {
-    if let Some(Value::Object(map)) = to_json(node) { Some(map) } else { None }
+    let tree = resolve_tree(cx, node, &place);
+    let Some(Value::Object(written)) = to_json(&as_written(node)) else { return None };
+    PluginConfig::read(plugin_config::Origin { tree, place, text: cx.text.clone() }, written)
 }
 
 /// Every reference replaced. A number that JSON cannot hold is reported and becomes null.

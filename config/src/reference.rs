@@ -60,6 +60,9 @@ fn variable(rest: &str, env: &Env) -> Result<String, ParseError> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(ParseError::new(0, format!("`{name}` in a reference is not the name of a variable")));
     }
+    if env.is_unreadable(name) {
+        return Err(ParseError::new(0, format!("`${{env:{name}}}` is not UTF-8")));
+    }
     match (env.get(name), default) {
         (Some(""), Some(default)) | (None, Some(default)) => Ok(default.to_owned()),
         (Some(value), _) => Ok(value.to_owned()),

@@ -59,7 +59,7 @@ pub(crate) fn word(
     if let Some(word) = words.iter().find(|word| **word == given) {
         return Some(word);
     }
-    let name = &place.path;
+    let name = place.name();
     if let Some((word, instead)) = later.iter().find(|(word, _)| *word == given) {
         let reason = format!("{name} = \"{word}\" is not built yet");
         cx.add(place, Draft::error("config.not_yet", reason).hint(*instead));

@@ -73,7 +73,7 @@ fn template_fallback_and_replacement_are_read() {
 fn a_rule_without_what_its_strategy_needs_is_refused() {
     insta::assert_snapshot!(refused_rule("{ strategy = \"field\" }"), @r#"config.missing_field 6:9 topics[0].topic: `path` is missing: strategy = "field" needs it"#);
     insta::assert_snapshot!(refused_rule("{ strategy = \"hash\" }"), @r#"config.missing_field 6:9 topics[0].topic: `buckets` is missing: strategy = "hash" needs it (choose it with room: changing it later moves most keys)"#);
-    insta::assert_snapshot!(refused_rule("{ strategy = \"fild\", path = \"x\" }"), @"config.unknown_value 6:22 topics[0].topic.strategy: `topics[0].topic.strategy` must be one of `static`, `field`, `header`, `key`, `hash`, not `fild` (did you mean `field`?)");
+    insta::assert_snapshot!(refused_rule("{ strategy = \"fild\", path = \"x\" }"), @"config.unknown_value 6:22 topics[0].topic.strategy: `strategy` must be one of `static`, `field`, `header`, `key`, `hash`, not `fild` (did you mean `field`?)");
     insta::assert_snapshot!(refused_rule("{ strategy = \"hash\", buckets = 0 }"), @"config.out_of_range 6:40 topics[0].topic.buckets: `buckets` is 0, allowed is 1 to 2147483647");
     insta::assert_snapshot!(refused_rule("{}"), @r#"config.missing_field 6:9 topics[0].topic: `name` is missing: strategy = "static" needs it"#);
 }

@@ -60,7 +60,7 @@ fn wrong_values_are_refused_with_what_would_be_right_b136() {
     insta::assert_snapshot!(refused(&source("", "linger_time = 5")), @r#"config.wrong_type 7:15 topics[0].linger_time: `linger_time` must be a duration, such as "500ms", not an integer (write a unit: linger_time = "5ms" or linger_time = "5s")"#);
     insta::assert_snapshot!(refused(&source("", "partitions = 3")), @r#"config.partitions_unsupported 7:14 topics[0].partitions: `partitions` is 3: a topic has exactly one partition (take the line out, or spread records with topic = { strategy = "hash", … })"#);
     insta::assert_snapshot!(refused(&source("enabled = \"yes\"", "")), @"config.wrong_type 4:11 enabled: `enabled` must be true or false, not a string");
-    insta::assert_snapshot!(refused(&source("", "schema = \"jsn\"")), @"config.unknown_value 7:10 topics[0].schema: `topics[0].schema` must be one of `json`, `raw`, `text`, not `jsn` (did you mean `json`?)");
+    insta::assert_snapshot!(refused(&source("", "schema = \"jsn\"")), @"config.unknown_value 7:10 topics[0].schema: `schema` must be one of `json`, `raw`, `text`, not `jsn` (did you mean `json`?)");
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn what_is_not_built_is_refused_with_what_to_do_instead() {
     insta::assert_snapshot!(refused(&source(top, block)), @r#"
     config.not_yet 4:3 transforms: `transforms` is not built yet (take it out: records are delivered as the plugin gives them)
     config.not_yet 6:3 tests: `tests` is not built yet (take them out and look at the topics with a consumer)
-    config.not_yet 9:19 errors.on_record_error: errors.on_record_error = "skip" is not built yet (use `nack`: the batch is read again, nothing is lost)
+    config.not_yet 9:19 errors.on_record_error: on_record_error = "skip" is not built yet (use `nack`: the batch is read again, nothing is lost)
     config.not_yet 10:1 errors.dead_letter_topic: `dead_letter_topic` is not built yet (take it out; with `nack` no record is set aside)
     config.not_yet 13:1 topics[0].when: `when` is not built yet (take it out: every record goes to every block)
-    config.not_yet 14:10 topics[0].schema: topics[0].schema = "avro" is not built yet (use `json`, `raw` or `text`)
+    config.not_yet 14:10 topics[0].schema: schema = "avro" is not built yet (use `json`, `raw` or `text`)
     config.not_yet 15:1 topics[0].avro_schema_path: `avro_schema_path` is not built yet (use `json`, `raw` or `text`)
     config.not_yet 16:1 topics[0].schema_registry: `schema_registry` is not built yet (take it out: JSON is sent without a schema id)
     "#);

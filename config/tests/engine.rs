@@ -129,8 +129,8 @@ fn what_is_not_built_is_refused_with_what_to_do_instead() {
                 [telemetry]\nenabled = true\n[http]\napi_key = \"k\"\napi_keys = [{ name = \"n\" }]\n\
                 tls = { enabled = true }\ncors = { enabled = true }\n";
     insta::assert_snapshot!(refused_engine(text), @r#"
-    config.not_yet 2:11 state.storage: state.storage = "http" is not built yet (use `file` with state.path on a volume that stays)
-    config.not_yet 4:15 connectors.config_type: connectors.config_type = "http" is not built yet (keep the definitions as files in connectors.config_dir)
+    config.not_yet 2:11 state.storage: storage = "http" is not built yet (use `file` with state.path on a volume that stays)
+    config.not_yet 4:15 connectors.config_type: config_type = "http" is not built yet (keep the definitions as files in connectors.config_dir)
     config.unknown_field 5:1 connectors.base_url: unknown field `base_url` (keep the definitions as files in connectors.config_dir)
     config.not_yet 7:11 telemetry.enabled: telemetry.enabled = true is not built yet (take it out; metrics are served at http.metrics.endpoint)
     config.not_yet 9:11 http.api_key: `api_key` is not built yet (leave it empty and keep http.address on loopback)

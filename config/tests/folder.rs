@@ -152,3 +152,21 @@ fn a_huge_file_is_refused_unread() {
     let folder = Folder::new(&[("a.toml", &"#".repeat(1024 * 1024 + 1))]);
     assert!(lines(&folder.load_with(&no_env()).bad[0].findings).contains("larger than 1048576 bytes"));
 }
+
+#[test]
+fn a_key_out_of_a_reference_is_a_key_like_any_other_b067() {
+    let folder = Folder::new(&[
+        ("1.toml", &named("${env:K}")),
+        ("2.toml", &named("x")),
+        ("3.toml", &named("${env:NO}")),
+    ]);
+    let env = Env::from_pairs([("K", "X"), ("PICOMQ_CONNECTORS_SOURCE_X_NAME", "n")]);
+    let loaded = folder.load_with(&env);
+    let codes: Vec<&str> =
+        loaded.bad.iter().flat_map(|bad| bad.findings.iter().map(|finding| finding.code)).collect();
+    let ambiguous = "config.ambiguous_variable";
+    assert_eq!(
+        codes,
+        ["config.duplicate_key", ambiguous, "config.duplicate_key", ambiguous, "config.bad_reference"]
+    );
+}

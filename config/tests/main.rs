@@ -12,6 +12,7 @@ mod given;
 mod overrides;
 mod panics;
 mod plugin_path;
+mod plugin_schema;
 mod properties;
 mod references;
 mod schema;
