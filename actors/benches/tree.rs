@@ -15,8 +15,8 @@ use pico_actors::ports::{
 };
 use pico_actors::testing::{FakeAsked, FakeBroker, FakeDelivery, FakeStore};
 use pico_config::{
-    Definition, ErrorPolicy, FieldPath, Illegal, Limits, PluginConfig, PluginConfigFormat, Rule, SourceKey,
-    Supervision, Template, TopicBlock, Value,
+    Definition, ErrorPolicy, FieldPath, Illegal, Limits, Location, PluginConfig, PluginConfigFormat, Rule,
+    SourceKey, Supervision, Template, TopicBlock, Value,
 };
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Record, Schema, State, Verdict};
@@ -113,6 +113,7 @@ fn definition(window: u32) -> Definition {
         supervision: Supervision::default(),
         errors: ErrorPolicy::default(),
         file: "bench.toml".into(),
+        path_location: Location::File("bench.toml".into()),
     }
 }
 

@@ -149,7 +149,7 @@ mod tests {
     fn excerpts_hold_no_secret() {
         let text = "key = \"a\"\n[kafka.sasl]\npassword = \"hunter2é\"\n[[http.api_keys]]\nkey = \"hunter2\"\n\
                     [plugin_config]\nmode = 'hunter2'\nlist = ['hunter2', 'x']\npin = 1234\n\
-                    [state.http]\nurl = 'http://u:hunter2@h'\nrequest_headers = { A = \"hunter2\" }\n";
+                    [state.http]\nurl = 'postgres://u:hunter2@h'\nrequest_headers = { A = \"hunter2\" }\n";
         let shown = shown(text);
         assert!(!shown.contains("hunter2") && !shown.contains("1234"), "{shown}");
         assert!(shown.contains("key = \"a\""));

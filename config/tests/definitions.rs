@@ -90,7 +90,7 @@ fn every_syntax_error_is_reported() {
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
     let top = "[[transforms]]\ntype = \"jq\"\n[[tests]]\nname = \"x\"\n[errors]\non_record_error = \"skip\"\n\
                dead_letter_topic = \"dlq\"";
-    let block = "when = \".x\"\nschema = \"avro\"\navro_schema_path = \"x\"\nschema_registry = \"http://r\"";
+    let block = "when = \".x\"\nschema = \"avro\"\navro_schema_path = \"x\"\nschema_registry = \"http://localhost:8081\"";
     insta::assert_snapshot!(refused(&source(top, block)), @r#"
     config.not_yet 4:3 transforms: `transforms` is not built yet (take it out: records are delivered as the plugin gives them)
     config.not_yet 6:3 tests: `tests` is not built yet (take them out and look at the topics with a consumer)

@@ -125,7 +125,7 @@ fn an_address_beyond_loopback_is_refused_while_there_are_no_keys() {
 
 #[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
-    let text = "[state]\nstorage = \"http\"\n[connectors]\nconfig_type = \"http\"\nbase_url = \"http://x\"\n\
+    let text = "[state]\nstorage = \"http\"\n[connectors]\nconfig_type = \"http\"\nbase_url = \"http://localhost:1\"\n\
                 [telemetry]\nenabled = true\n[http]\napi_key = \"k\"\napi_keys = [{ name = \"n\" }]\n\
                 tls = { enabled = true }\ncors = { enabled = true }\n";
     insta::assert_snapshot!(refused_engine(text), @r#"
@@ -143,7 +143,7 @@ fn what_is_not_built_is_refused_with_what_to_do_instead() {
 #[test]
 fn settings_of_what_is_switched_off_are_accepted_but_checked() {
     let text = "[telemetry]\nenabled = false\nlogs = { transport = \"http\" }\n[http]\napi_key = \"\"\n\
-                tls = { enabled = false, cert_file = \"x\" }\n[state.http]\nurl = \"http://x\"\n";
+                tls = { enabled = false, cert_file = \"x\" }\n[state.http]\nurl = \"http://localhost:1\"\n";
     assert!(engine(text).is_ok());
     assert_eq!(codes("[telemetry]\nlogs = { transport = \"carrier pigeon\" }"), ["config.unknown_value"]);
 }
@@ -156,7 +156,7 @@ fn half_a_login_or_certificate_is_refused() {
         ["config.missing_field"]
     );
     assert_eq!(codes("[kafka]\nbootstrap_servers = \"\""), ["config.bad_address"]);
-    assert_eq!(codes("[kafka]\nbootstrap_servers = \"http://x:1\""), ["config.bad_address"]);
+    assert_eq!(codes("[kafka]\nbootstrap_servers = \"http://localhost:1\""), ["config.bad_address"]);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn variables_that_others_set_or_read_are_let_be() {
     let env = Env::from_pairs([
         ("PICOMQ_CONNECTORS_SERVICE_HOST", "10.0.0.1"),
         ("PICOMQ_CONNECTORS_PORT_8081_TCP_ADDR", "10.0.0.1"),
-        ("PICOMQ_CONNECTORS_URL", "http://x"),
+        ("PICOMQ_CONNECTORS_URL", "http://localhost:1"),
         ("PICOMQ_CONNECTORS_SOURCE_A_NAME", "x"),
         ("OTHER", "x"),
     ]);

@@ -29,7 +29,7 @@ fn findings_of_config_toml_show_no_secret_on_any_line() {
         "[kafka]\nbootstrap_server = 1\n[kafka.sasl]\npassword = \"{CANARY}\"\nusernam = 1\n\
          [kafka.properties]\n\"ssl.key.password\" = \"{CANARY}\"\n\"ssl.key.pem\" = \"{CANARY}\"\nx = 1\n\
          [http]\napi_key = \"{CANARY}\"\n[[http.api_keys]]\nname = \"n\"\nkey = \"{CANARY}\"\n\
-         [state.http]\nurl = \"http://u:{CANARY}@h/?token={CANARY}\"\nurll = 1\nrequest_headers = {{ a = \"{CANARY}\" }}\n"
+         [state.http]\nurl = \"ftp://u:{CANARY}@h/?token={CANARY}\"\nurll = 1\nrequest_headers = {{ a = \"{CANARY}\" }}\n"
     );
     assert_clean(&engine(&text).unwrap_err());
     assert_clean(&engine(&format!("{text}\nbroken = \n")).unwrap_err());

@@ -9,8 +9,8 @@ use pico_actors::testing::{
     BrokerFault, CountingPlugin, FakeAsked, FakeBroker, FakeDelivery, FakeStore, PluginFault, StoreFault,
 };
 use pico_config::{
-    Definition, ErrorPolicy, Limits, PluginConfig, PluginConfigFormat, Rule, SourceKey, Supervision,
-    TopicBlock,
+    Definition, ErrorPolicy, Limits, Location, PluginConfig, PluginConfigFormat, Rule, SourceKey,
+    Supervision, TopicBlock,
 };
 
 /// Paused time runs this far before a test gives up; nothing in a test waits so long by right.
@@ -91,6 +91,7 @@ pub(crate) fn definition(key: &str, window: u32, supervision: Supervision) -> De
         supervision,
         errors: ErrorPolicy::default(),
         file: "numbers.toml".into(),
+        path_location: Location::File("numbers.toml".into()),
     }
 }
 
