@@ -13,6 +13,7 @@ mod dependencies;
 mod links;
 mod logs;
 mod markers;
+mod metrics;
 mod mutants;
 mod opening;
 mod portable;
@@ -96,6 +97,11 @@ fn the_list_of_cases_and_the_tests_agree() {
 #[test]
 fn every_mutant_names_the_test_that_kills_it() {
     assert_tidy(mutants::unnamed(&Tree::read()));
+}
+
+#[test]
+fn every_metric_is_in_the_docs() {
+    assert_tidy(metrics::unlisted(&Tree::read()));
 }
 
 #[test]
