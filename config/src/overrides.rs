@@ -11,6 +11,9 @@ use crate::tree::{Entry, Node, Origin, Raw};
 /// Separates levels in the name of a variable.
 pub(crate) const LEVEL: &str = "__";
 
+/// Deepest level a variable may name.
+const LEVELS_MAX: usize = 64;
+
 /// A variable that names no field: what was looked for, and the near name if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unfit {
@@ -47,6 +50,9 @@ pub(crate) fn set(
     let Some(level) = setting.levels.first() else {
         return Err(unfit("the variable names no field".to_owned()));
     };
+    if setting.levels.len() > LEVELS_MAX {
+        return Err(unfit(format!("it has more than {LEVELS_MAX} levels")));
+    }
     let Some(field) = shape.fields.iter().find(|field| variable_form(field.name) == *level) else {
         let names = shape.names();
         // One underscore where two were meant.

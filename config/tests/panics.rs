@@ -3,7 +3,7 @@
 use pico_config::Env;
 use proptest::prelude::*;
 
-use crate::given::{check, check_with, engine, source};
+use crate::given::{Folder, check, check_with, engine, source};
 
 /// Lines that are nearly right, so that the readers behind the parser are reached.
 fn line() -> impl Strategy<Value = String> {
@@ -67,5 +67,37 @@ proptest! {
     fn any_variable_is_answered(name in "(TOPICS|PLUGIN_CONFIG|SUPERVISION|ENABLED)(_{0,3}[A-Z0-9]{0,8}){0,4}", text in "\\PC{0,30}") {
         let env = Env::from_pairs([(format!("PICOMQ_CONNECTORS_SOURCE_A_{name}"), text)]);
         check_with(&source("[plugin_config]\nx = [1]\ny = { z = 1 }", ""), &env);
+    }
+}
+
+#[test]
+fn a_variable_of_endless_levels_is_answered() {
+    let name = format!("PICOMQ_CONNECTORS_SOURCE_A_PLUGIN_CONFIG_{}", vec!["A"; 40_000].join("__"));
+    let folder = Folder::new(&[("a.toml", &source("", ""))]);
+    let loaded = folder.load_with(&Env::from_pairs([(name, "x")]));
+    assert_eq!((loaded.good.len(), loaded.warnings[0].code), (1, "config.unknown_variable"));
+}
+
+#[test]
+fn a_key_of_endless_parts_is_answered() {
+    for parts in [100, 1_000, 10_000, 200_000] {
+        let path = vec!["a"; parts].join(".");
+        for text in [
+            format!("{path} = 1"),
+            format!("[{path}]"),
+            format!("plugin_config.{path} = 1"),
+            format!("x = {{ {path} = 1 }}"),
+        ] {
+            let (definition, findings) = check(&text);
+            assert!(definition.is_none() && !findings.is_empty());
+            assert!(engine(&text).is_err());
+        }
+    }
+    for text in [
+        "[".repeat(300_000),
+        "a = ".to_owned() + &"[".repeat(300_000),
+        "a = ".to_owned() + &"{a=".repeat(300_000),
+    ] {
+        assert!(check(&text).0.is_none());
     }
 }
