@@ -64,7 +64,8 @@ fn strays_are_passed_over_and_a_byte_order_mark_is_accepted_b127() {
 #[test]
 fn a_byte_order_mark_moves_no_column_b127() {
     let folder = Folder::new(&[("a.toml", "\u{feff}keyy = 1\n")]);
-    assert_eq!(folder.load().bad[0].findings[0].location.column(), Some(1));
+    let findings = lines(&folder.load().bad[0].findings);
+    assert!(findings.contains("config.unknown_field 1:1 keyy"), "{findings}");
 }
 
 #[test]

@@ -86,6 +86,14 @@ fn a_nested_key_a_quote_a_line_end_and_an_empty_value_are_applied_exactly_b138()
 }
 
 #[test]
+fn elements_are_added_in_the_order_of_their_numbers_b138() {
+    let numbers: Vec<(String, String)> =
+        (2..=11).map(|n| (format!("PLUGIN_CONFIG_LIST__{n}"), n.to_string())).collect();
+    let variables: Vec<(&str, &str)> = numbers.iter().map(|(name, n)| (name.as_str(), n.as_str())).collect();
+    assert_eq!(plugin(&variables)["list"], json!([1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]));
+}
+
+#[test]
 fn a_text_of_the_plugin_stays_a_text_b138() {
     let config =
         plugin(&[("PLUGIN_CONFIG_PIN", "34"), ("PLUGIN_CONFIG_LIMIT", "6"), ("PLUGIN_CONFIG_ZIP", "007")]);
