@@ -65,7 +65,7 @@ impl DevBroker {
         self.handle.node().stop();
         // An error means the acceptor panicked, which was reported by the panic itself.
         let _ = (&mut self.acceptor).await;
-        self.handle.node().blocking(|node| node.topics.close()).await;
+        self.handle.node().blocking(|node| node.close()).await;
         tracing::info!("development broker stopped");
     }
 }

@@ -81,7 +81,10 @@ impl Connection {
     async fn serve_one(&mut self) -> Result<(), End> {
         let node = self.node.clone();
         let frame = tokio::select! {
-            frame = timeout(node.config.idle_max, self.read_frame()) => frame.map_err(|_elapsed| End::Idle)??,
+            frame = timeout(node.config.idle_max, self.read_frame()) => match frame {
+                Ok(frame) => frame?,
+                Err(_) => return Err(End::Idle),
+            },
             () = node.stopped() => return Err(End::Closed),
         };
         match api::answer(&self.node, self.peer, frame).await? {
@@ -99,8 +102,10 @@ impl Connection {
         if !fault.delay.is_zero() {
             tokio::time::sleep(fault.delay).await;
         }
-        timeout(WRITE_TIMEOUT, self.stream.write_all(answer)).await.map_err(|_elapsed| End::Unread)??;
-        Ok(())
+        match timeout(WRITE_TIMEOUT, self.stream.write_all(answer)).await {
+            Ok(written) => Ok(written?),
+            Err(_) => Err(End::Unread),
+        }
     }
 
     async fn read_frame(&mut self) -> Result<Bytes, End> {

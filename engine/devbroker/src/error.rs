@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use kafka_protocol::ResponseError;
+
 use crate::topics::CreateRefusal;
 
 /// Why starting the broker or a direct call on its handle failed.
@@ -52,6 +54,14 @@ pub enum Error {
         topic: String,
         /// Why not.
         reason: CreateRefusal,
+    },
+    /// The topic cannot be deleted, for example because its file cannot be removed.
+    #[error("cannot delete topic {topic:?}: {code}")]
+    Delete {
+        /// The topic.
+        topic: String,
+        /// What a client would be told.
+        code: ResponseError,
     },
     /// The offset is not in the log: older than its start or beyond its end.
     #[error("offset {offset} of topic {topic:?} is outside {start}..={end}")]

@@ -88,6 +88,16 @@ pub(crate) struct Committed {
     pub(crate) metadata: String,
 }
 
+impl Committed {
+    /// Whether the text beside the offset is short enough.
+    pub(crate) fn check(&self) -> Result<(), ResponseError> {
+        match self.metadata.len() {
+            0..=OFFSET_METADATA_BYTES_MAX => Ok(()),
+            _ => Err(ResponseError::OffsetMetadataTooLarge),
+        }
+    }
+}
+
 /// A group as admin tools show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GroupView {
@@ -183,18 +193,9 @@ impl Groups {
         }
     }
 
-    /// Stores an offset, after [`Groups::may_commit`].
-    pub(crate) fn commit(
-        &mut self,
-        group: &str,
-        topic: &str,
-        offset: Committed,
-    ) -> Result<(), ResponseError> {
-        if offset.metadata.len() > OFFSET_METADATA_BYTES_MAX {
-            return Err(ResponseError::OffsetMetadataTooLarge);
-        }
+    /// Stores an offset, after [`Groups::may_commit`] and [`Committed::check`].
+    pub(crate) fn commit(&mut self, group: &str, topic: &str, offset: Committed) {
         self.by_id.entry(group.to_owned()).or_default().commit(topic, offset);
-        Ok(())
     }
 
     /// The committed offset of a topic.
@@ -206,6 +207,13 @@ impl Groups {
     pub(crate) fn all_committed(&self, group: &str) -> Vec<(String, Committed)> {
         let offsets = self.by_id.get(group).map(Group::offsets).into_iter().flatten();
         offsets.map(|(topic, offset)| (topic.clone(), offset.clone())).collect()
+    }
+
+    /// All committed offsets as (group, topic, offset).
+    pub(crate) fn everything_committed(&self) -> impl Iterator<Item = (&str, &str, &Committed)> {
+        self.by_id.iter().flat_map(|(id, group)| {
+            group.offsets().iter().map(move |(topic, offset)| (id.as_str(), topic.as_str(), offset))
+        })
     }
 
     /// Forgets the offsets of a deleted topic.

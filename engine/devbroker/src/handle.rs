@@ -3,8 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use kafka_protocol::ResponseError;
+
+use crate::api::{self, Outcome, Peer};
 use crate::error::Error;
 use crate::faults::FaultKnobs;
+use crate::log::BadBody;
 use crate::node::Node;
 use crate::record::Record;
 use crate::tail::Tail;
@@ -55,14 +60,14 @@ impl BrokerHandle {
     /// Up to `max` records of a topic from offset `from` on, decoded. Fewer than `max` means that the log ends there.
     pub fn records(&self, name: &str, from: i64, max: usize) -> Result<Vec<Record>, Error> {
         let topic = self.find(name)?;
-        let found = topic.records(from, max).map_err(|_out_of_range| {
+        let Ok(found) = topic.records(from, max) else {
             let (start, end) = topic.bounds();
-            Error::OffsetOutOfRange { topic: name.to_owned(), offset: from, start, end }
-        })?;
-        found.map_err(|bad| Error::Undecodable {
+            return Err(Error::OffsetOutOfRange { topic: name.to_owned(), offset: from, start, end });
+        };
+        found.map_err(|BadBody { base_offset, reason }| Error::Undecodable {
             topic: name.to_owned(),
-            offset: bad.base_offset,
-            reason: bad.reason,
+            offset: base_offset,
+            reason,
         })
     }
 
@@ -81,11 +86,14 @@ impl BrokerHandle {
 
     /// Deletes a topic with its records and the group offsets in it.
     pub async fn delete_topic(&self, name: &str) -> Result<(), Error> {
-        self.find(name)?;
         let topic = name.to_owned();
-        let deleted = self.node.blocking(move |node| node.delete_topic(&topic)).await;
-        // Gone between the two calls, or its file would not go: in both cases there is no such topic to delete.
-        deleted.map_err(|_code| Error::UnknownTopic { topic: name.to_owned() })
+        match self.node.blocking(move |node| node.delete_topic(&topic)).await {
+            Ok(()) => Ok(()),
+            Err(ResponseError::UnknownTopicOrPartition) => {
+                Err(Error::UnknownTopic { topic: name.to_owned() })
+            }
+            Err(code) => Err(Error::Delete { topic: name.to_owned(), code }),
+        }
     }
 
     /// Deletes a topic and creates it anew with the same settings, empty and with no memory of its producers.
@@ -95,6 +103,16 @@ impl BrokerHandle {
         let topic = name.to_owned();
         let created = self.node.blocking(move |node| node.topics.create(&topic, settings)).await;
         created.map(|_| ()).map_err(|reason| Error::Create { topic: name.to_owned(), reason })
+    }
+
+    /// Answers one request frame, without its length, as a connection would; `None` where a connection would be cut or gets
+    /// no answer. For fuzzing: hostile bytes reach everything behind the socket, waiting fetches and joins included.
+    pub async fn answer_frame(&self, frame: Bytes) -> Option<Bytes> {
+        let peer = Peer { address: self.address, local: self.address };
+        match api::answer(&self.node, peer, frame).await {
+            Ok(Outcome::Answer(answer)) => Some(answer),
+            Ok(Outcome::Silent | Outcome::Cut) | Err(_) => None,
+        }
     }
 
     fn find(&self, name: &str) -> Result<Arc<Topic>, Error> {

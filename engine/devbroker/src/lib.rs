@@ -37,6 +37,7 @@ mod groups;
 mod handle;
 mod log;
 mod node;
+mod offsets;
 mod producers;
 mod record;
 mod storage;

@@ -12,7 +12,8 @@ use crate::batch::Batch;
 use crate::config::Config;
 use crate::error::Error;
 use crate::faults::FaultKnobs;
-use crate::groups::Groups;
+use crate::groups::{Committed, Groups};
+use crate::offsets::{Entry, OffsetFile};
 use crate::tail::Announcer;
 use crate::topic::{Appended, Topic};
 use crate::topics::Topics;
@@ -30,6 +31,8 @@ pub(crate) struct Node {
     pub(crate) faults: FaultKnobs,
     pub(crate) announcer: Announcer,
     groups: Mutex<Groups>,
+    /// On disk only. Locked before the groups, so that the file has their changes in order.
+    offsets: Mutex<Option<OffsetFile>>,
     advertised: Mutex<Option<SocketAddr>>,
     next_producer: AtomicI64,
     changes: watch::Sender<u64>,
@@ -41,11 +44,20 @@ impl Node {
     pub(crate) fn open(config: Config) -> Result<Self, Error> {
         let topics = Topics::open(&config)?;
         let highest = topics.highest_producer().unwrap_or(-1);
+        let mut groups = Groups::new(config.groups_max, config.group_members_max);
+        let offsets = match &config.data {
+            None => None,
+            Some(data) => {
+                restore(&mut groups, OffsetFile::read(data)?);
+                Some(OffsetFile::create(data, &entries(&groups))?)
+            }
+        };
         Ok(Self {
             topics,
             faults: FaultKnobs::none(),
             announcer: Announcer::new(config.tail_batches_max),
-            groups: Mutex::new(Groups::new(config.groups_max, config.group_members_max)),
+            groups: Mutex::new(groups),
+            offsets: Mutex::new(offsets),
             advertised: Mutex::new(config.advertised),
             next_producer: AtomicI64::new(first_producer(highest)),
             changes: watch::Sender::new(0),
@@ -90,21 +102,55 @@ impl Node {
 
     /// Appends and tells everybody who waits. Blocking if on disk.
     pub(crate) fn append(&self, topic: &Arc<Topic>, batch: Batch) -> Result<Appended, ResponseError> {
-        let count = batch.count;
-        let appended = topic.append(batch, &self.faults)?;
+        let count = batch.count as u64;
+        let announce = |base_offset| self.announcer.announce(topic, base_offset, count);
+        let appended = topic.append(batch, &self.faults, announce)?;
         if appended.is_new {
-            self.announcer.announce(topic, appended.base_offset, count as u64);
             self.announce_change();
         }
         Ok(appended)
     }
 
+    /// Stores the offset of a group that may commit. Blocking if on disk.
+    pub(crate) fn commit(&self, group: &str, topic: &str, offset: Committed) -> Result<(), ResponseError> {
+        let mut file = self.offsets.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry =
+            Entry::Committed { group: group.to_owned(), topic: topic.to_owned(), offset: offset.clone() };
+        self.write(&mut file, &entry)?;
+        self.groups().commit(group, topic, offset);
+        Ok(())
+    }
+
     /// Deletes a topic with the group offsets in it. Blocking if on disk.
     pub(crate) fn delete_topic(&self, name: &str) -> Result<(), ResponseError> {
+        let mut file = self.offsets.lock().unwrap_or_else(PoisonError::into_inner);
         self.topics.delete(name)?;
         self.groups().forget_topic(name);
         self.announce_change();
-        Ok(())
+        self.write(&mut file, &Entry::Forgotten { topic: name.to_owned() })
+    }
+
+    fn write(&self, file: &mut Option<OffsetFile>, entry: &Entry) -> Result<(), ResponseError> {
+        let Some(file) = file else {
+            return Ok(());
+        };
+        let written = match file.is_long() {
+            true => file.rewrite(&entries(&self.groups())).and_then(|()| file.append(entry)),
+            false => file.append(entry),
+        };
+        written.map_err(|error| {
+            tracing::warn!(%error, "group offset not written");
+            ResponseError::KafkaStorageError
+        })
+    }
+
+    /// Hands all files to the disk and lets go of the data folder; what changes later stays in memory. Blocking.
+    pub(crate) fn close(&self) {
+        let file = self.offsets.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err(error)) = file.map(|file| file.sync()) {
+            tracing::warn!(%error, "group offsets not synced");
+        }
+        self.topics.close();
     }
 
     /// Changes whenever a waiting fetch should look again.
@@ -127,6 +173,24 @@ impl Node {
     fn announce_change(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
+}
+
+fn restore(groups: &mut Groups, entries: Vec<Entry>) {
+    for entry in entries {
+        match entry {
+            Entry::Committed { group, topic, offset } => groups.commit(&group, &topic, offset),
+            Entry::Forgotten { topic } => groups.forget_topic(&topic),
+        }
+    }
+}
+
+fn entries(groups: &Groups) -> Vec<Entry> {
+    let entry = |(group, topic, offset): (&str, &str, &Committed)| Entry::Committed {
+        group: group.to_owned(),
+        topic: topic.to_owned(),
+        offset: offset.clone(),
+    };
+    groups.everything_committed().map(entry).collect()
 }
 
 /// Ids begin at the clock, in microseconds, so that a client that outlives a restart of a broker in memory never shares its

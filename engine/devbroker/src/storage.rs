@@ -281,12 +281,14 @@ fn decode_head(mut body: &[u8]) -> Option<(String, Uuid, TopicSettings)> {
     Some((name, id, TopicSettings::check(entries).ok()?))
 }
 
-fn put_text(body: &mut Vec<u8>, text: &str) {
+/// Writes a text with its length before it.
+pub(crate) fn put_text(body: &mut Vec<u8>, text: &str) {
     body.put_u32(text.len() as u32);
     body.extend_from_slice(text.as_bytes());
 }
 
-fn take_text(body: &mut &[u8]) -> Option<String> {
+/// Takes a text that [`put_text`] wrote.
+pub(crate) fn take_text(body: &mut &[u8]) -> Option<String> {
     let length = body.try_get_u32().ok()? as usize;
     let text = body.split_off(..length)?;
     String::from_utf8(text.to_vec()).ok()

@@ -1,6 +1,7 @@
 //! Batches for the unit tests, made by the codec's encoder, which this crate does not use otherwise.
 
 use bytes::{Bytes, BytesMut};
+use kafka_protocol::ResponseError;
 use kafka_protocol::indexmap::IndexMap;
 use kafka_protocol::records::{
     Compression, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Record, RecordBatchEncoder,
@@ -8,6 +9,8 @@ use kafka_protocol::records::{
 };
 
 use crate::batch::Batch;
+use crate::faults::FaultKnobs;
+use crate::topic::{Appended, Topic};
 
 /// Milliseconds of the first record of every batch; each further one is a millisecond later.
 pub(crate) const BASE_TIMESTAMP: i64 = 1_700_000_000_000;
@@ -56,6 +59,11 @@ fn record(offset: i64, value: &str, from: Option<From>) -> Record {
         value: Some(Bytes::copy_from_slice(value.as_bytes())),
         headers: IndexMap::new(),
     }
+}
+
+/// Appends to a topic that nobody watches.
+pub(crate) fn append(topic: &Topic, batch: Batch, faults: &FaultKnobs) -> Result<Appended, ResponseError> {
+    topic.append(batch, faults, |_| ())
 }
 
 /// A batch that says it is compressed with zstd.

@@ -198,8 +198,14 @@ impl Topic {
         self.limits.topic_bytes_max(&self.settings)
     }
 
-    /// Appends a batch, or recognises it as a repetition. Blocking if on disk.
-    pub(crate) fn append(&self, batch: Batch, faults: &FaultKnobs) -> Result<Appended, ResponseError> {
+    /// Appends a batch, or recognises it as a repetition. A new one is announced with its base offset before any other can
+    /// follow it. Blocking if on disk.
+    pub(crate) fn append(
+        &self,
+        batch: Batch,
+        faults: &FaultKnobs,
+        announce: impl FnOnce(i64),
+    ) -> Result<Appended, ResponseError> {
         if batch.len() > self.message_bytes_max() {
             return Err(ResponseError::MessageTooLarge);
         }
@@ -219,6 +225,7 @@ impl Topic {
         self.total_bytes.fetch_add(batch.len() as u64, Ordering::Relaxed);
         partition.log.append(batch);
         self.trim(&mut partition);
+        announce(base_offset);
         Ok(Appended { base_offset, log_start: partition.log.start(), is_new: true })
     }
 

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::{Call, code, text};
 use crate::groups::{Committed, Speaker};
+use crate::node::Node;
 
 /// Versions from this on tell the leader epoch; the codec refuses the field in older ones.
 const LEADER_EPOCH_SINCE: i16 = 5;
@@ -25,7 +26,7 @@ const LEADER_EPOCH_SINCE: i16 = 5;
 const TOP_LEVEL_ERROR_SINCE: i16 = 2;
 
 /// Stores offsets of a group.
-pub(super) fn commit(call: &Call<'_>, request: OffsetCommitRequest) -> OffsetCommitResponse {
+pub(super) async fn commit(call: &Call<'_>, request: OffsetCommitRequest) -> OffsetCommitResponse {
     let speaker = Speaker {
         group: request.group_id.to_string(),
         member: request.member_id.to_string(),
@@ -33,26 +34,36 @@ pub(super) fn commit(call: &Call<'_>, request: OffsetCommitRequest) -> OffsetCom
     };
     let may_commit = || call.node.groups().may_commit(&speaker, Instant::now()).err();
     let refuse = call.refuse.or_else(may_commit);
-    let answer = |topic: OffsetCommitRequestTopic| {
-        let answer_one = |wanted: &OffsetCommitRequestPartition| {
-            let error = refuse.or_else(|| commit_one(call, &speaker.group, &topic.name, wanted).err());
-            OffsetCommitResponsePartition::default()
-                .with_partition_index(wanted.partition_index)
-                .with_error_code(code(error))
-        };
-        let answers = topic.partitions.iter().map(answer_one).collect();
-        OffsetCommitResponseTopic::default().with_name(topic.name.clone()).with_partitions(answers)
+    let work = move |node: &Node| -> Vec<OffsetCommitResponseTopic> {
+        let answer = |topic: &OffsetCommitRequestTopic| commit_topic(node, &speaker.group, topic, refuse);
+        request.topics.iter().map(answer).collect()
     };
-    OffsetCommitResponse::default().with_topics(request.topics.into_iter().map(answer).collect())
+    OffsetCommitResponse::default().with_topics(call.node.blocking(work).await)
+}
+
+fn commit_topic(
+    node: &Node,
+    group: &str,
+    topic: &OffsetCommitRequestTopic,
+    refuse: Option<ResponseError>,
+) -> OffsetCommitResponseTopic {
+    let answer = |wanted: &OffsetCommitRequestPartition| {
+        let error = refuse.or_else(|| commit_one(node, group, &topic.name, wanted).err());
+        OffsetCommitResponsePartition::default()
+            .with_partition_index(wanted.partition_index)
+            .with_error_code(code(error))
+    };
+    let answers = topic.partitions.iter().map(answer).collect();
+    OffsetCommitResponseTopic::default().with_name(topic.name.clone()).with_partitions(answers)
 }
 
 fn commit_one(
-    call: &Call<'_>,
+    node: &Node,
     group: &str,
     topic: &str,
     wanted: &OffsetCommitRequestPartition,
 ) -> Result<(), ResponseError> {
-    if call.node.topics.get(topic).is_none() || wanted.partition_index != 0 {
+    if node.topics.get(topic).is_none() || wanted.partition_index != 0 {
         return Err(ResponseError::UnknownTopicOrPartition);
     }
     let offset = Committed {
@@ -60,7 +71,8 @@ fn commit_one(
         leader_epoch: wanted.committed_leader_epoch,
         metadata: wanted.committed_metadata.as_ref().map(ToString::to_string).unwrap_or_default(),
     };
-    call.node.groups().commit(group, topic, offset)
+    offset.check()?;
+    node.commit(group, topic, offset)
 }
 
 /// Shows offsets of a group; -1 where there is none.

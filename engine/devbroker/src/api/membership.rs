@@ -35,7 +35,8 @@ async fn settle<T>(call: &Call<'_>, reply: Reply<T>) -> Result<T, BadRequest> {
     match reply {
         Reply::Now(answer) => Ok(answer),
         Reply::Later(answer) => tokio::select! {
-            answer = answer => answer.map_err(|_replaced| BadRequest::Dropped),
+            // No answer means that the member came again on another connection.
+            answer = answer => answer.ok().ok_or(BadRequest::Dropped),
             () = call.node.stopped() => Err(BadRequest::Dropped),
         },
     }

@@ -201,7 +201,7 @@ async fn dispatch(call: &Call<'_>, envelope: Envelope) -> Result<Outcome, BadReq
         Api::Fetch => envelope.encode(&fetch::fetch(call, envelope.decode()?).await),
         Api::ListOffsets => envelope.encode(&list_offsets::list_offsets(call, envelope.decode()?)),
         Api::Metadata => envelope.encode(&metadata::metadata(call, envelope.decode()?).await),
-        Api::OffsetCommit => envelope.encode(&group_offsets::commit(call, envelope.decode()?)),
+        Api::OffsetCommit => envelope.encode(&group_offsets::commit(call, envelope.decode()?).await),
         Api::OffsetFetch => envelope.encode(&group_offsets::fetch(call, envelope.decode()?)),
         Api::FindCoordinator => envelope.encode(&metadata::find_coordinator(call, envelope.decode()?)),
         Api::JoinGroup => envelope.encode(&membership::join(call, envelope.decode()?).await?),

@@ -22,8 +22,8 @@ impl Scene {
 
     fn append(&self, batch: crate::batch::Batch) {
         let count = batch.count as u64;
-        let appended = self.topic.append(batch, &FaultKnobs::none()).unwrap();
-        self.announcer.announce(&self.topic, appended.base_offset, count);
+        let announce = |base_offset| self.announcer.announce(&self.topic, base_offset, count);
+        self.topic.append(batch, &FaultKnobs::none(), announce).unwrap();
     }
 }
 

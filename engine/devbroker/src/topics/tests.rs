@@ -58,7 +58,7 @@ fn a_deleted_topic_refuses_appends_through_a_kept_reference() {
 
     topics.delete("a").unwrap();
 
-    let refused = kept.append(plain(&["x"]), &FaultKnobs::none());
+    let refused = testing::append(&kept, plain(&["x"]), &FaultKnobs::none());
     assert_eq!(refused, Err(ResponseError::UnknownTopicOrPartition));
     assert_eq!(topics.delete("a"), Err(ResponseError::UnknownTopicOrPartition));
 }
@@ -80,8 +80,8 @@ fn a_batch_over_the_topics_own_limit_is_too_large() {
     let topic = topics.create("a", own).unwrap();
 
     let faults = FaultKnobs::none();
-    assert!(topic.append(plain(&["x"]), &faults).is_ok());
-    assert_eq!(topic.append(plain(&["xx"]), &faults), Err(ResponseError::MessageTooLarge));
+    assert!(testing::append(&topic, plain(&["x"]), &faults).is_ok());
+    assert_eq!(testing::append(&topic, plain(&["xx"]), &faults), Err(ResponseError::MessageTooLarge));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn past_its_byte_limit_a_topic_drops_its_oldest_batches() {
     let topic = create(&topics, "a").unwrap();
 
     for _ in 0..10 {
-        topic.append(plain(&["x"]), &FaultKnobs::none()).unwrap();
+        testing::append(&topic, plain(&["x"]), &FaultKnobs::none()).unwrap();
     }
 
     assert_eq!(topic.bounds(), (7, 10));
@@ -103,16 +103,16 @@ fn past_the_limit_of_all_topics_the_one_appended_to_drops_its_own() {
     let size = plain(&["x"]).len() as u64;
     let topics = topics(Config { total_bytes_max: 4 * size, ..Config::default() });
     let (quiet, busy) = (create(&topics, "quiet").unwrap(), create(&topics, "busy").unwrap());
-    quiet.append(plain(&["x"]), &FaultKnobs::none()).unwrap();
+    testing::append(&quiet, plain(&["x"]), &FaultKnobs::none()).unwrap();
 
     for _ in 0..10 {
-        busy.append(plain(&["x"]), &FaultKnobs::none()).unwrap();
+        testing::append(&busy, plain(&["x"]), &FaultKnobs::none()).unwrap();
     }
 
     assert_eq!(quiet.bounds(), (0, 1));
     assert_eq!(busy.bounds(), (7, 10));
     topics.delete("quiet").unwrap();
-    busy.append(plain(&["x"]), &FaultKnobs::none()).unwrap();
+    testing::append(&busy, plain(&["x"]), &FaultKnobs::none()).unwrap();
     assert_eq!(busy.bounds(), (7, 11), "the room of a deleted topic is free again");
 }
 
@@ -122,13 +122,13 @@ fn a_full_topic_refuses_until_there_is_room_and_takes_the_same_batch_then() {
     let topic = create(&topics, "a").unwrap();
     let batch = |sequence| testing::stamped(&["x"], From { producer: 1, epoch: 0, sequence });
     let faults = FaultKnobs::none();
-    topic.append(batch(0), &faults).unwrap();
+    testing::append(&topic, batch(0), &faults).unwrap();
 
     faults.fill_up("a", Some(batch(0).len() as u64));
-    assert_eq!(topic.append(batch(1), &faults), Err(ResponseError::KafkaStorageError));
-    assert_eq!(topic.append(batch(2), &faults), Err(ResponseError::OutOfOrderSequenceNumber));
+    assert_eq!(testing::append(&topic, batch(1), &faults), Err(ResponseError::KafkaStorageError));
+    assert_eq!(testing::append(&topic, batch(2), &faults), Err(ResponseError::OutOfOrderSequenceNumber));
     faults.fill_up("a", None);
 
-    assert_eq!(topic.append(batch(1), &faults).unwrap().base_offset, 1);
+    assert_eq!(testing::append(&topic, batch(1), &faults).unwrap().base_offset, 1);
     assert_eq!(faults.counts().filled, 1);
 }

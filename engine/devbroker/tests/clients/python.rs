@@ -5,7 +5,7 @@ use std::time::Duration;
 use pico_devbroker::{Api, ResponseError};
 use serde_json::json;
 
-use super::programs::{broker_with, duplicates, numbers, python, values};
+use super::programs::{broker_with, numbers, python, values};
 
 #[tokio::test]
 async fn produced_records_are_consumed_in_order_by_a_group_that_resumes() {
@@ -105,14 +105,26 @@ async fn a_broker_down_for_a_while_loses_and_repeats_nothing() {
 async fn a_refused_batch_is_not_overtaken_by_those_behind_it() {
     let broker = broker_with(&["t"]).await;
     let faults = broker.handle().faults().clone();
-    // The very first batches are refused while others are in flight, on a topic that knows nothing of the producer.
-    faults.fail_next(Api::Produce, ResponseError::NotEnoughReplicas, 3);
+    // Slow answers and batches of one record, so that others are in flight behind the first: librdkafka counts what an
+    // idempotent producer has in flight in records. The topic knows nothing of the producer.
+    faults.delay_answers(Duration::from_millis(20));
+    faults.fail_next(Api::Produce, ResponseError::NotEnoughReplicas, 1);
+
+    let settings = ["enable.idempotence=true", "batch.num.messages=1"];
+    let produced = python(&broker, &[&["produce", "t", "60"][..], &settings].concat()).await;
+
+    assert_eq!((produced["delivered"].as_u64(), faults.counts().failed), (Some(60), 1));
+    assert_eq!(values(&broker, "t"), numbers(60));
+}
+
+#[tokio::test]
+async fn an_error_after_the_append_repeats_nothing() {
+    let broker = broker_with(&["t"]).await;
+    let faults = broker.handle().faults().clone();
     faults.fail_after_append(ResponseError::NotEnoughReplicasAfterAppend, 2);
 
-    let produced = python(&broker, &["produce", "t", "1000", "enable.idempotence=true"]).await;
+    let produced = python(&broker, &["produce", "t", "300", "enable.idempotence=true"]).await;
 
-    assert_eq!(produced["delivered"], 1_000);
-    assert_eq!(faults.counts().failed, 5);
-    let values = values(&broker, "t");
-    assert_eq!((duplicates(&values), values), (0, numbers(1_000)));
+    assert_eq!((produced["delivered"].as_u64(), faults.counts().failed), (Some(300), 2));
+    assert_eq!(values(&broker, "t"), numbers(300));
 }

@@ -93,6 +93,19 @@ async fn random_bytes_after_every_header_never_end_the_broker() {
 }
 
 #[tokio::test]
+async fn a_frame_can_be_answered_without_a_socket() {
+    let (broker, _) = scene(&[]).await;
+    let good = header(ApiKey::ListGroups as i16, 0).freeze();
+
+    let answer = broker.handle().answer_frame(good.clone()).await.unwrap();
+
+    assert_eq!(answer[4..8], 1_i32.to_be_bytes(), "the correlation id, after the length");
+    for length in 0..good.len() {
+        assert_eq!(broker.handle().answer_frame(good.slice(..length)).await, None);
+    }
+}
+
+#[tokio::test]
 async fn a_frame_over_the_limit_is_cut_at_its_announcement() {
     let broker = broker_with(Config { frame_bytes_max: 1_000, ..Config::default() }, &["t"]).await;
     let mut client = Client::connect(broker.addr()).await;

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use kafka_protocol::messages::InitProducerIdRequest;
+use kafka_protocol::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestTopic;
+use kafka_protocol::messages::{GroupId, InitProducerIdRequest, OffsetCommitRequest, OffsetFetchRequest};
 use pico_devbroker::{Config, Error};
 
-use super::wire::{Client, From, batch, broker_with, plain, values};
+use super::wire::{Client, From, batch, broker_with, name, plain, text, values};
 
 fn config(folder: &Path) -> Config {
     Config { data: Some(folder.to_owned()), ..Config::default() }
@@ -72,6 +76,43 @@ async fn two_brokers_do_not_share_a_folder_and_a_stopped_one_lets_go() {
     let second = broker_with(config(folder.path()), &[]).await;
     assert!(second.handle().topic("t").is_ok());
     assert!(handle.topic("t").is_ok(), "the handle of the first still reads");
+}
+
+fn commit_request(topic: &str, offset: i64) -> OffsetCommitRequest {
+    let partition = OffsetCommitRequestPartition::default().with_committed_offset(offset);
+    let topic = OffsetCommitRequestTopic::default().with_name(name(topic)).with_partitions(vec![partition]);
+    OffsetCommitRequest::default()
+        .with_group_id(GroupId(text("g")))
+        .with_generation_id_or_member_epoch(-1)
+        .with_topics(vec![topic])
+}
+
+async fn committed(client: &mut Client, topic: &str) -> i64 {
+    let topic = OffsetFetchRequestTopic::default().with_name(name(topic)).with_partition_indexes(vec![0]);
+    let request =
+        OffsetFetchRequest::default().with_group_id(GroupId(text("g"))).with_topics(Some(vec![topic]));
+    client.call(5, &request).await.topics[0].partitions[0].committed_offset
+}
+
+#[tokio::test]
+async fn groups_resume_but_not_in_a_topic_that_was_deleted_in_between() {
+    let folder = tempfile::tempdir().unwrap();
+    let broker = broker_with(config(folder.path()), &["kept", "reset"]).await;
+    let mut client = Client::connect(broker.addr()).await;
+    for (topic, offset) in [("kept", 1), ("reset", 2), ("kept", 3)] {
+        let response = client.call(6, &commit_request(topic, offset)).await;
+        assert_eq!(response.topics[0].partitions[0].error_code, 0);
+    }
+    broker.handle().reset_topic("reset").await.unwrap();
+    broker.shutdown().await;
+
+    for _ in 0..2 {
+        let broker = broker_with(config(folder.path()), &[]).await;
+        let mut client = Client::connect(broker.addr()).await;
+        assert_eq!(committed(&mut client, "kept").await, 3);
+        assert_eq!(committed(&mut client, "reset").await, -1);
+        broker.shutdown().await;
+    }
 }
 
 #[tokio::test]
