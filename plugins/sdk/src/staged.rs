@@ -72,6 +72,11 @@ impl<T: Clone + Serialize + DeserializeOwned> Staged<T> {
     pub fn stage(&self, mut batch: Batch, candidate: T) -> Result<Batch, Error> {
         batch.set_state(State::encode(&candidate, self.version)?);
         let mut inner = self.lock();
+        // One poll runs at a time, so what is newer than the last returned batch was staged by a poll that failed.
+        let newest = self.turns.newest().unwrap_or_default();
+        while inner.candidates.back().is_some_and(|candidate| candidate.stamp > newest) {
+            inner.candidates.pop_back();
+        }
         inner.last_stamp += 1;
         let stamp = inner.last_stamp;
         inner.candidates.push_back(Candidate { stamp, state: candidate });

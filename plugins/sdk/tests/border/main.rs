@@ -1,4 +1,14 @@
-//! The border with a real library on the other side: the examples of this crate are built as plugins and loaded.
+//! The border with real libraries on the other side: the examples of this crate are built as plugins and loaded.
 
-mod lifecycle;
+mod calls;
+mod hangs;
+mod interrupts;
+mod limits;
+mod loading;
+mod memory;
+mod panics;
+mod records;
+mod reopening;
+mod said;
 mod support;
+mod threads;

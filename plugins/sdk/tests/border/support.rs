@@ -1,12 +1,14 @@
 //! Loading the examples and opening sources of them.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
 
 use picomq_connector_sdk::ffi::host::{
-    HostSink, Instance, Library, Limits, LogEvent, Mode, OpenError, OpenRequest, Report,
+    GuestBatch, HostSink, Instance, Library, Limits, LogEvent, Mode, OpenError, OpenRequest, Report,
 };
+use tempfile::TempDir;
 
 /// Where cargo puts an example built as a cdylib.
 pub(crate) fn example(name: &str) -> PathBuf {
@@ -24,16 +26,44 @@ pub(crate) fn library(name: &str) -> Arc<Library> {
     Library::load(&example(name)).expect("the example was built with this test")
 }
 
+/// The library of an example under a path of its own: it has its own runtime, so what hangs in it disturbs no other
+/// test.
+pub(crate) fn own_library(name: &str) -> Arc<Library> {
+    let path = own_copy(name);
+    Library::load(&path).expect("a copy loads like the original")
+}
+
+/// A copy of an example that is nobody else's.
+pub(crate) fn own_copy(name: &str) -> PathBuf {
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = FOLDER.path().join(format!("{name}_{number}{}", std::env::consts::DLL_SUFFIX));
+    std::fs::copy(example(name), &path).expect("the example was built with this test");
+    path
+}
+
 /// Remembers what a source said.
 #[derive(Default)]
 pub(crate) struct Said {
-    pub(crate) logs: Mutex<Vec<String>>,
-    pub(crate) reports: Mutex<Vec<Report>>,
+    logs: Mutex<Vec<String>>,
+    reports: Mutex<Vec<Report>>,
+}
+
+impl Said {
+    pub(crate) fn logs(&self) -> Vec<String> {
+        self.logs.lock().expect("nothing panics under it").clone()
+    }
+
+    pub(crate) fn reports(&self) -> Vec<Report> {
+        self.reports.lock().expect("nothing panics under it").clone()
+    }
 }
 
 impl HostSink for Said {
     fn log(&self, event: &LogEvent<'_>) {
-        let line = format!("{} {} {} {:?}", event.level, event.target, event.message, event.fields);
+        let fields: String = event.fields.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        let line = format!("{} {}: {}{fields}", event.level, event.target, event.message);
         self.logs.lock().expect("nothing panics under it").push(line);
     }
 
@@ -50,8 +80,8 @@ pub(crate) fn request(config: &str) -> OpenRequest {
         state: None,
         mode: Mode::Run,
         limits: Limits { batch_records: 10_000, batch_bytes: 1 << 20 },
-        open_timeout: Duration::from_millis(200),
-        verdict_timeout: Duration::from_millis(200),
+        open_timeout: Duration::from_millis(300),
+        verdict_timeout: Duration::from_millis(300),
         host: Arc::new(Said::default()),
     }
 }
@@ -59,4 +89,23 @@ pub(crate) fn request(config: &str) -> OpenRequest {
 /// An instance of the example `scripted`.
 pub(crate) async fn scripted(config: &str) -> Result<Instance, OpenError> {
     library("scripted").open(request(config)).await
+}
+
+/// The number in the first record of a batch of `scripted`.
+pub(crate) fn first(batch: &GuestBatch) -> u64 {
+    let payload = batch.record(0).payload.expect("no tombstones");
+    str::from_utf8(payload).expect("text").trim().parse().expect("a number")
+}
+
+/// Waits until `path` has so many lines.
+pub(crate) fn wait_for_lines(path: &Path, lines: usize) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if text.lines().count() >= lines {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{} has {} lines", path.display(), text.lines().count());
+        std::thread::yield_now();
+    }
 }

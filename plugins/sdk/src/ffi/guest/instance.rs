@@ -103,7 +103,8 @@ impl<S: Source> Instance<S> {
 
     async fn polled(&self) -> Outcome {
         let source = self.source.read().await;
-        let Some(source) = self.usable(source.as_ref()) else { return gone() };
+        // Destroyed before this task had its first turn: that is an interrupt too.
+        let Some(source) = self.usable(source.as_ref()) else { return Error::Interrupted.into() };
         let mut asked = self.poll.asked.subscribe();
         let until = async move {
             let _ = asked.wait_for(|asked| *asked).await;

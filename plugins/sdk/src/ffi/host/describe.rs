@@ -17,7 +17,7 @@ impl Library {
     pub fn describe_state(
         self: &Arc<Self>,
         state: &[u8],
-    ) -> impl Future<Output = Result<String, CommandError>> + Send + 'static {
+    ) -> impl Future<Output = Result<String, CommandError>> + Send + use<> {
         let started = self.calls.describe_state.map(|describe| {
             let (token, answer) = expect_one(self.number());
             // SAFETY: the host table is static, the state outlives the call, and the token is new.

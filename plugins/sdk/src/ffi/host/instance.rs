@@ -81,7 +81,7 @@ impl Instance {
     ///
     /// # Errors
     /// No batch; see [`PollError`]. Within ten seconds after [`interrupt`](Instance::interrupt), always.
-    pub fn poll(&self) -> impl Future<Output = Result<GuestBatch, PollError>> + Send + 'static {
+    pub fn poll(&self) -> impl Future<Output = Result<GuestBatch, PollError>> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         let started = inner.start_poll();
         async move {
@@ -108,10 +108,7 @@ impl Instance {
     ///
     /// # Errors
     /// All are fatal for the instance. Within `verdict_timeout` and five seconds, always.
-    pub fn resolve(
-        &self,
-        verdict: Verdict,
-    ) -> impl Future<Output = Result<(), ResolveError>> + Send + 'static {
+    pub fn resolve(&self, verdict: Verdict) -> impl Future<Output = Result<(), ResolveError>> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         let code = match verdict {
             Verdict::Ack => code::ACK,
@@ -142,7 +139,7 @@ impl Instance {
 
     /// Starts the author's close after interrupting the outstanding poll, then destroys. The author's close is left
     /// out where a panic or a hanging call forbids it.
-    pub fn close(&self) -> impl Future<Output = Closed> + Send + 'static {
+    pub fn close(&self) -> impl Future<Output = Closed> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         inner.interrupt();
         async move {
@@ -165,7 +162,7 @@ impl Instance {
 
     /// Starts dropping the instance, without the author's close, once its outstanding calls have ended: they have
     /// five seconds, then their futures are dropped.
-    pub fn destroy(&self) -> impl Future<Output = Closed> + Send + 'static {
+    pub fn destroy(&self) -> impl Future<Output = Closed> + Send + use<> {
         self.inner.interrupt();
         self.inner.destroy()
     }
@@ -178,7 +175,7 @@ impl Instance {
         &self,
         name: &str,
         arguments_json: &str,
-    ) -> impl Future<Output = Result<String, CommandError>> + Send + 'static {
+    ) -> impl Future<Output = Result<String, CommandError>> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         let command = inner.library.calls.command;
         let started = match command {
@@ -265,7 +262,7 @@ impl Inner {
         }
     }
 
-    fn destroy(&self) -> impl Future<Output = Closed> + Send + 'static {
+    fn destroy(&self) -> impl Future<Output = Closed> + Send + use<> {
         let started = self.start_destroy();
         async move {
             let Some(answer) = started else { return Closed { leaked: false } };

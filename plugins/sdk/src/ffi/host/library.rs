@@ -140,8 +140,6 @@ fn check(descriptor: *const Descriptor, path: &Path) -> Result<(PluginInfo, Call
     if !unwinds {
         return Err(LoadError::NoUnwind { path: path.to_owned() });
     }
-    // SAFETY: of our ABI, so the table behind the pointer is static and says its size.
-    let calls = unsafe { Calls::read(descriptor.functions) }.map_err(broken)?;
     let schema =
         text(descriptor.config_schema).ok_or_else(|| broken("no configuration schema".to_owned()))?;
     let info = PluginInfo {
@@ -157,6 +155,8 @@ fn check(descriptor: *const Descriptor, path: &Path) -> Result<(PluginInfo, Call
         config_schema: serde_json::from_str(schema)
             .map_err(|error| broken(format!("its configuration schema is not JSON: {error}")))?,
     };
+    // SAFETY: of our ABI, so the table behind the pointer is static and says its size.
+    let calls = unsafe { Calls::read(descriptor.functions) }.map_err(broken)?;
     Ok((info, calls))
 }
 

@@ -51,7 +51,7 @@ impl Library {
     pub fn open(
         self: &Arc<Self>,
         request: OpenRequest,
-    ) -> impl Future<Output = Result<Instance, OpenError>> + Send + 'static {
+    ) -> impl Future<Output = Result<Instance, OpenError>> + Send + use<> {
         let limit = request.open_timeout + GRACE;
         let answer = start(Arc::clone(self), request);
         async move {

@@ -1,8 +1,6 @@
 //! The kit against sources that are wrong on purpose: each rule must find the source that breaks it, and none may find
 //! fault with a good one.
 
-mod toy;
-
 use picomq_connector_sdk::conformance::{Rule, violations};
 
 use crate::toy::{Flaw, Shelf};

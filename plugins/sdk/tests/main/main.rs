@@ -1,0 +1,5 @@
+//! What the SDK gives to plugin authors, seen from outside. The border has a target of its own, `border`.
+
+mod conformance;
+mod staged;
+mod toy;
