@@ -1,44 +1,49 @@
-//! A mutant is a small wrong change that one named test must notice. The name stands above the patch.
+//! A mutant is a small wrong change that a test must notice. Which one stands above the patch, as `cargo test` takes it.
 
-use std::collections::HashSet;
-
-use crate::rust::{functions, is_word};
+use crate::rust::functions;
 use crate::tree::{File, Tree};
 
 const FOLDER: &str = "chaos-tests/mutants/";
+const HEAD: &str = "# test: ";
 
-/// Every patch whose head names no test that exists.
+/// Every patch whose head names no test, and no module of tests, that exists.
 pub(crate) fn unnamed(tree: &Tree) -> Vec<String> {
-    let tests: HashSet<String> = tree.rust().flat_map(|file| functions(&file.text)).collect();
+    let functions: Vec<String> = tree.rust().flat_map(|file| functions(&file.text)).collect();
     let patches =
         tree.files.iter().filter(|file| file.path.starts_with(FOLDER) && file.path.ends_with(".patch"));
-    patches
-        .filter(|patch| !names_a_test(patch, &tests))
-        .map(|patch| format!("{}: no line above the patch names a test that exists", patch.path))
-        .collect()
+    patches.filter_map(|patch| unnamed_in(patch, tree, &functions)).collect()
 }
 
-fn names_a_test(patch: &File, tests: &HashSet<String>) -> bool {
-    let head = patch.text.lines().take_while(|line| !line.starts_with("--- ") && !line.starts_with("diff "));
-    let mut names = head.flat_map(|line| line.split(|c: char| !c.is_ascii() || !is_word(c as u8)));
-    names.any(|name| name.matches('_').count() >= 3 && tests.contains(name))
+fn unnamed_in(patch: &File, tree: &Tree, functions: &[String]) -> Option<String> {
+    let Some(arguments) = patch.text.lines().find_map(|line| line.strip_prefix(HEAD)) else {
+        return Some(format!("{}: no line `{HEAD}…` above the patch", patch.path));
+    };
+    // The last word is the filter; the ones before it choose package and target.
+    let filter = arguments.split_whitespace().last().unwrap_or_default();
+    let name = filter.rsplit("::").next().unwrap_or_default();
+    let is_module =
+        |path: &str| path.ends_with(&format!("/{name}.rs")) || path.contains(&format!("/{name}/"));
+    let is_there = !name.is_empty()
+        && (functions.iter().any(|function| function.contains(name))
+            || tree.rust().any(|file| is_module(&file.path)));
+    (!is_there).then(|| format!("{}: there is no test {filter}", patch.path))
 }
 
 #[test]
 fn a_mutant_without_a_test_is_found() {
     let tree = Tree::planted(&[
-        (
-            "chaos-tests/mutants/a.patch",
-            "saves before delivery; killed by state_is_saved_last_of_all\n--- a/x\n+++ b/x\n",
-        ),
-        (
-            "chaos-tests/mutants/b.patch",
-            "killed by a_test_that_is_gone\n--- a/x\n+fn state_is_saved_last_of_all\n",
-        ),
+        ("chaos-tests/mutants/a.patch", "# early\n# test: -p x --lib tests::state_is_saved_last\n--- a/x\n"),
+        ("chaos-tests/mutants/b.patch", "# late\n# test: -p x --test main order\n--- a/x\n"),
+        ("chaos-tests/mutants/c.patch", "# test: -p x --lib tests::gone\n--- a/x\n"),
+        ("chaos-tests/mutants/d.patch", "--- a/x\n+# tested by state_is_saved_last\n"),
         ("a.rs", "#[test]\nfn state_is_saved_last_of_all() {}"),
+        ("x/tests/order.rs", ""),
     ]);
     assert_eq!(
         unnamed(&tree),
-        ["chaos-tests/mutants/b.patch: no line above the patch names a test that exists"]
+        [
+            "chaos-tests/mutants/c.patch: there is no test tests::gone",
+            "chaos-tests/mutants/d.patch: no line `# test: …` above the patch",
+        ]
     );
 }
