@@ -1,0 +1,96 @@
+//! The topics of one client: which are known to exist, and how they become known.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rdkafka::types::RDKafkaErrorCode as Code;
+
+use crate::context::Producer;
+use crate::error;
+use crate::native::{self, Handle};
+
+/// Records of a topic with one partition go there by number, so that not even a fault of the partitioner moves them.
+const ONLY_PARTITION: i32 = 0;
+/// The client's partitioner decides.
+const BY_PARTITIONER: i32 = -1;
+
+/// A topic's name and how many partitions it has, or why it cannot be had.
+pub(crate) type Seen = (String, Result<i32, Code>);
+
+/// A topic that exists.
+pub(crate) struct Topic {
+    pub(crate) handle: Handle,
+    /// What to give librdkafka as partition.
+    pub(crate) partition: i32,
+}
+
+/// What one look at the broker said of the topics asked for.
+#[derive(Default)]
+pub(crate) struct Look {
+    /// Not there, as far as the broker that answered knows.
+    pub(crate) missing: Vec<Arc<str>>,
+    /// There, but not for us.
+    pub(crate) refused: Option<(Arc<str>, Code)>,
+}
+
+/// Known topics by name, at most `most` of them beside those of one batch.
+pub(crate) struct Topics {
+    known: HashMap<Arc<str>, Rc<Topic>>,
+    most: usize,
+}
+
+impl Topics {
+    pub(crate) fn new(most: usize) -> Topics {
+        Topics { known: HashMap::new(), most }
+    }
+
+    /// A topic that is known to exist.
+    pub(crate) fn get(&self, name: &str) -> Option<&Rc<Topic>> {
+        self.known.get(name)
+    }
+
+    /// The topic may be gone or another one: it has to be looked for anew.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.known.remove(name);
+    }
+
+    /// Looks for `wanted` in the broker's metadata, all in one request, and remembers those that exist. Blocks for
+    /// at most `wait_ms`.
+    ///
+    /// The request goes through the client that will send, so what it learns, the client's own queues know too.
+    pub(crate) fn look(
+        &mut self,
+        producer: &Arc<Producer>,
+        wanted: &[Arc<str>],
+        wait_ms: i32,
+    ) -> Result<Look, Code> {
+        let mut asked = HashMap::with_capacity(wanted.len());
+        for name in wanted {
+            let handle = Handle::open(producer, &error::c_string(name))?;
+            asked.insert(name.clone(), handle);
+        }
+        let seen: HashMap<_, _> = native::metadata(producer, wait_ms)?.into_iter().collect();
+        let mut look = Look::default();
+        for (name, handle) in asked {
+            match seen.get(&*name) {
+                Some(Ok(partitions)) if *partitions > 0 => {
+                    let partition = if *partitions == 1 { ONLY_PARTITION } else { BY_PARTITIONER };
+                    self.known.insert(name, Rc::new(Topic { handle, partition }));
+                }
+                // Just being made: the broker knows the name and no partition yet.
+                Some(Ok(_)) | None | Some(Err(Code::LeaderNotAvailable)) => look.missing.push(name),
+                Some(Err(code)) if error::is_unknown(*code) => look.missing.push(name),
+                Some(Err(code)) => look.refused = Some((name, *code)),
+            }
+        }
+        Ok(look)
+    }
+
+    /// Lets go of handles beyond the bound; those of the batch at hand stay.
+    pub(crate) fn trim(&mut self, is_needed: impl Fn(&str) -> bool) {
+        if self.known.len() > self.most {
+            self.known.retain(|name, _| is_needed(name));
+        }
+    }
+}
