@@ -159,8 +159,8 @@ impl Lifecycle {
 
     fn stopped(&mut self, effects: &mut Vec<Effect>) {
         self.phase = Phase::Stopped;
-        // A start that came while it closed.
-        if self.asked == Asked::Running && !self.is_shutting_down {
+        // Something else was asked while it closed.
+        if self.asked != Asked::Stopped && !self.is_shutting_down {
             self.reset();
             self.open(effects);
         }
