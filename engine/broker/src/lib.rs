@@ -33,3 +33,8 @@ pub use error::BrokerError;
 pub use plan::BrokerSettings;
 pub use port::KafkaBroker;
 pub use settings::{Finding, check};
+
+/// The version of librdkafka that is linked in, such as `2.12.1`.
+pub fn librdkafka_version() -> String {
+    rdkafka::util::get_rdkafka_version().1
+}

@@ -1,2 +1,54 @@
-//! The daemon.
-fn main() {}
+//! `pico-connectors`: the daemon and its command line. A map of the binary; every verb is the file of its name.
+//!
+//! The daemon decides nothing: it turns files into definitions (`pico-config`), gives each its doors (`wiring`),
+//! hands them to the supervision tree (`pico-actors`) and lets people look at it (`api`, `status`, `dev`).
+#![forbid(unsafe_code)]
+
+mod api;
+mod check;
+mod cli;
+mod client;
+mod definition_check;
+mod dev;
+mod error;
+mod findings;
+mod leave;
+mod output;
+mod plugins;
+mod process;
+mod reach;
+mod run;
+mod runtime;
+mod signals;
+mod status;
+mod telemetry;
+mod terminal;
+mod version;
+mod wiring;
+
+use cli::{Cli, Verb};
+use error::Error;
+use leave::Exit;
+
+/// Memory that a plugin allocated is freed by the plugin (through the border), so the two may differ.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    let exit = match cli::parse() {
+        Ok(cli) => dispatch(&cli).unwrap_or_else(|error| error::report(&error, cli.format())),
+        Err(exit) => exit,
+    };
+    leave::leave(exit)
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit, Error> {
+    match &cli.verb {
+        Verb::Version => version::print(cli.format()),
+        Verb::Run(arguments) => run::run(cli, arguments),
+        Verb::Dev(arguments) => dev::run(cli, arguments),
+        Verb::Check(arguments) => check::run(cli, arguments),
+        Verb::Plugins => plugins::run(cli),
+        Verb::Status => status::run(cli),
+    }
+}

@@ -1,0 +1,26 @@
+//! For probes: `/health` says whether the process serves, `/ready` whether it may be sent work.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Api;
+use super::problem::Problem;
+
+/// Always 200: a failing source must never make an orchestrator restart the process.
+pub(super) async fn health(State(api): State<Arc<Api>>) -> Json<pico_actors::status::Health> {
+    Json(api.engine.health().await)
+}
+
+/// 200, or 503 with everything that stands in the way.
+pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+    let reasons = api.readiness.reasons();
+    if reasons.is_empty() {
+        return Ok(Json(json!({ "status": "ready" })));
+    }
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "engine.not_ready", reasons.join("; "));
+    Err(problem.with_reasons(reasons))
+}

@@ -1,0 +1,105 @@
+//! The HTTP API: what people and probes may ask of a running daemon. It decides nothing: it shows what the engine
+//! says and hands commands on.
+
+mod guard;
+mod health;
+mod metrics;
+mod plugins;
+mod problem;
+mod readiness;
+mod server;
+mod sources;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, StatusCode, Uri};
+use axum::routing::{get, post};
+use pico_actors::handle::Engine;
+use serde::Serialize;
+
+use crate::plugins::Catalog;
+use crate::process::{Meter, Started};
+use crate::telemetry::Metrics;
+use crate::version::VERSION;
+use problem::Problem;
+
+pub(crate) use readiness::Readiness;
+pub(crate) use server::Listener;
+
+/// What the handlers look at.
+pub(crate) struct Api {
+    /// The sources.
+    pub(crate) engine: Engine,
+    /// Whether the process may be sent work.
+    pub(crate) readiness: Readiness,
+    /// None: metrics are switched off.
+    pub(crate) metrics: Option<Metrics>,
+    /// Path of the metrics.
+    pub(crate) metrics_endpoint: String,
+    /// When the process began.
+    pub(crate) started: Started,
+    /// CPU shares between two looks.
+    pub(crate) meter: Meter,
+    /// Where the process reads and writes.
+    pub(crate) paths: Paths,
+    /// What libraries can be found.
+    pub(crate) plugins: Catalog,
+}
+
+/// Absolute paths, so that nobody has to guess which folder a daemon means.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Paths {
+    /// The configuration; null when built-in defaults are used.
+    pub(crate) config: Option<PathBuf>,
+    /// Folder of the definitions.
+    pub(crate) definitions: PathBuf,
+    /// Folder of the checkpoints.
+    pub(crate) state: PathBuf,
+    /// Folders in which plugins are looked for, in this order.
+    pub(crate) plugins: Vec<PathBuf>,
+}
+
+/// All routes, behind the guard. `bound` is the address that requests may name.
+pub(crate) fn router(api: Api, bound: SocketAddr) -> Router {
+    let metrics_endpoint = api.metrics.is_some().then(|| api.metrics_endpoint.clone());
+    let mut router = Router::new()
+        .route("/", get(banner))
+        .route("/health", get(health::health))
+        .route("/ready", get(health::ready))
+        .route("/stats", get(stats::stats))
+        .route("/plugins", get(plugins::plugins))
+        .route("/sources", get(sources::list))
+        .route("/sources/{key}", get(sources::one))
+        .route("/sources/{key}/restart", post(sources::restart))
+        .route("/sources/{key}/pause", post(sources::pause))
+        .route("/sources/{key}/resume", post(sources::resume))
+        .route("/sources/{key}/stop", post(sources::stop))
+        .route("/sources/{key}/start", post(sources::start));
+    if let Some(path) = metrics_endpoint {
+        router = router.route(&path, get(metrics::metrics));
+    }
+    router
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(Arc::new(api))
+        .layer(axum::middleware::from_fn_with_state(bound, guard::guard))
+}
+
+async fn banner() -> String {
+    format!("pico-connectors {VERSION}\n")
+}
+
+async fn unknown_route(uri: Uri) -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "http.unknown_route", "there is nothing at this path").at(uri.path())
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Problem {
+    let detail = format!("this path does not take {method}");
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "http.wrong_method", detail).at(uri.path())
+}

@@ -1,0 +1,101 @@
+//! What a refused request is answered with: problem details of RFC 9457 and our own words.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use pico_actors::handle::CommandError;
+use serde::Serialize;
+
+/// An answer that is not the one asked for. `code` is stable; programs match on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem(Box<Details>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Details {
+    /// The status in words.
+    title: &'static str,
+    /// The status as a number.
+    status: u16,
+    /// What was refused and why.
+    detail: String,
+    code: &'static str,
+    /// The same as `detail`, under the name that users of the existing runtimes know.
+    reason: String,
+    /// Where the fault lies: a path of this API, a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    /// All that stands in the way, where it may be more than one thing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<String>,
+}
+
+impl Problem {
+    /// A problem without a place and without advice.
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+        let detail = detail.into();
+        Problem(Box::new(Details {
+            title: status.canonical_reason().unwrap_or("Problem"),
+            status: status.as_u16(),
+            reason: detail.clone(),
+            detail,
+            code,
+            location: None,
+            hint: None,
+            reasons: Vec::new(),
+        }))
+    }
+
+    /// Names the place.
+    pub(crate) fn at(mut self, location: impl Into<String>) -> Problem {
+        self.0.location = Some(location.into());
+        self
+    }
+
+    /// Says what to do.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Problem {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Lists all that stands in the way.
+    pub(crate) fn with_reasons(mut self, reasons: Vec<String>) -> Problem {
+        self.0.reasons = reasons;
+        self
+    }
+
+    /// No source of this key. The code is the one the existing runtimes use.
+    pub(crate) fn unknown_source(key: &str) -> Problem {
+        // A key is text of the caller: cut, so that no answer grows with it.
+        let shown: String = key.chars().take(pico_config::KEY_LENGTH_MAX).collect();
+        Problem::new(StatusCode::NOT_FOUND, "source_not_found", format!("no source has the key {shown:?}"))
+            .with_hint("GET /sources lists the keys")
+    }
+}
+
+impl From<CommandError> for Problem {
+    fn from(error: CommandError) -> Problem {
+        match error {
+            CommandError::UnknownSource(key) => Problem::unknown_source(&key),
+            CommandError::NotRunnable(reason) => {
+                Problem::new(StatusCode::CONFLICT, "source.not_runnable", reason)
+                    .with_hint("mend the definition and start the daemon again")
+            }
+            CommandError::Ending => {
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "engine.ending", "the daemon is shutting down")
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).expect("made from a StatusCode");
+        let mut response = (status, Json(self.0)).into_response();
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}

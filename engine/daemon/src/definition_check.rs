@@ -1,0 +1,133 @@
+//! What can be said against a checked definition once its library and the Kafka client are at hand, but nothing runs.
+
+use std::path::Path;
+
+use pico_config::{Definition, Engine, Finding, Location, Severity};
+use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
+
+use crate::error::chain;
+use crate::plugins::executable_folder;
+
+/// Everything that would keep this definition from running, and what its plugin would ignore. Loads its library.
+pub(crate) fn findings(definition: &Definition, engine: &Engine) -> Vec<Finding> {
+    let mut all = properties(definition, engine);
+    match library(definition, engine) {
+        Ok(info) => all.extend(fit(&mut definition.clone(), &info)),
+        Err(finding) => all.push(*finding),
+    }
+    all
+}
+
+fn library(definition: &Definition, engine: &Engine) -> Result<PluginInfo, Box<Finding>> {
+    let path = pico_config::find_plugin(&definition.path, &engine.plugins, &executable_folder());
+    let path = path.map_err(|mut finding| {
+        finding.location = definition.path_location.clone();
+        finding
+    })?;
+    match Library::load(&path) {
+        Ok(library) => Ok(library.info().clone()),
+        Err(error) => {
+            let location = definition.path_location.clone();
+            let finding = Finding::new("plugin.not_loaded", Severity::Error, location, chain(&error));
+            Err(Box::new(finding.with_path("path")))
+        }
+    }
+}
+
+/// Holds the definition against what its plugin declares. Values of `plugin_config` that came out of variables get
+/// the types that the plugin names, so this comes before every opening.
+pub(crate) fn fit(definition: &mut Definition, info: &PluginInfo) -> Vec<Finding> {
+    let mut all = definition.plugin_config.fit(&info.config_schema);
+    if definition.max_in_flight > 1 && !info.capabilities.pipelined {
+        let reason = format!(
+            "max_in_flight = {} is refused: the plugin {} takes one batch at a time",
+            definition.max_in_flight, info.name
+        );
+        let location = place(&definition.file, "max_in_flight");
+        let finding = Finding::new("config.not_pipelined", Severity::Error, location, reason);
+        all.push(finding.with_path("max_in_flight").with_hint("remove the line, or set max_in_flight = 1"));
+    }
+    all
+}
+
+/// What librdkafka itself says of the settings; it is asked without a broker.
+fn properties(definition: &Definition, engine: &Engine) -> Vec<Finding> {
+    let refused = pico_broker::check(&engine.kafka, &engine.limits, &definition.topics);
+    let finding = |found: pico_broker::Finding| {
+        let name = found.name.unwrap_or_default();
+        let reason = match name.is_empty() {
+            true => found.reason,
+            false => format!("librdkafka refuses {name}: {}", found.reason),
+        };
+        let (file, path) = match (found.block, &engine.file) {
+            (Some(block), _) => (&definition.file, format!("topics[{block}].properties")),
+            (None, Some(file)) => (file, "kafka".to_owned()),
+            (None, None) => (&definition.file, "kafka".to_owned()),
+        };
+        let location = Location::File(file.clone());
+        Finding::new("config.kafka_property", Severity::Error, location, reason).with_path(path)
+    };
+    refused.into_iter().map(finding).collect()
+}
+
+/// The line above the first table that sets `key`; the file as a whole when none does in that plain way. The loader has
+/// read the file by now, so this is only a guide for the eye.
+fn place(file: &Path, key: &str) -> Location {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let above_tables = text.lines().take_while(|line| !line.trim_start().starts_with('['));
+    for (index, line) in above_tables.enumerate() {
+        let trimmed = line.trim_start();
+        if trimmed.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')) {
+            let column = line.chars().count() - trimmed.chars().count() + 1;
+            return Location::Place { file: file.to_owned(), line: index + 1, column };
+        }
+    }
+    Location::File(file.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use pico_config::Env;
+    use picomq_connector_sdk::Capabilities;
+    use serde_json::json;
+
+    use super::*;
+
+    const TEXT: &str = "type = \"source\"\nkey = \"a\"\npath = \"lib\"\n  max_in_flight = 4\n[[topics]]\ntopic = \"x\"\n\
+                        [plugin_config]\nsize = \"five\"\n";
+
+    fn info(pipelined: bool) -> PluginInfo {
+        PluginInfo {
+            name: "counter".to_owned(),
+            version: "1.0.0".to_owned(),
+            abi: 1,
+            capabilities: Capabilities { pipelined, ..Capabilities::default() },
+            unwinds: true,
+            config_schema: json!({ "type": "object", "properties": { "size": { "type": "integer" } } }),
+        }
+    }
+
+    #[test]
+    fn a_definition_is_held_against_what_its_plugin_declares_at_its_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.toml");
+        std::fs::write(&file, TEXT).unwrap();
+        let engine = Engine::defaults(folder.path());
+        let (definition, findings) = pico_config::check_definition(&file, TEXT, &engine, &Env::default());
+        let mut definition = definition.unwrap_or_else(|| panic!("{findings:?}"));
+
+        let codes = |findings: Vec<Finding>| -> Vec<_> {
+            findings
+                .iter()
+                .map(|finding| (finding.code, finding.location.line(), finding.location.column()))
+                .collect()
+        };
+
+        let wrong_type = ("config.wrong_type", Some(8), Some(8));
+        assert_eq!(codes(fit(&mut definition, &info(true))), [wrong_type]);
+        assert_eq!(
+            codes(fit(&mut definition, &info(false))),
+            [wrong_type, ("config.not_pipelined", Some(4), Some(3))]
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! `run`: the daemon, from its files to its end.
+
+use std::path::PathBuf;
+
+use pico_actors::handle::{Engine as Running, EngineSettings, Entry};
+use pico_broker::Admin;
+use pico_config::{Engine, Env, Finding, Kafka, Location, LogFormat, Severity, StateConfig};
+use pico_state::FileStore;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::api::{self, Api, Listener, Paths, Readiness};
+use crate::cli::{Cli, Format, RunArguments};
+use crate::error::Error;
+use crate::findings;
+use crate::leave::Exit;
+use crate::output::{self, Stream};
+use crate::plugins::Catalog;
+use crate::process::{Meter, Started};
+use crate::reach;
+use crate::runtime;
+use crate::signals::Signals;
+use crate::telemetry::{Logs, Metrics, start_logs};
+use crate::version::{VERSION, Version};
+use crate::wiring::{Wiring, bad_entry};
+
+/// Runs the sources until a signal comes.
+pub(crate) fn run(cli: &Cli, _arguments: &RunArguments) -> Result<Exit, Error> {
+    let started = Started::now();
+    let env = Env::from_process();
+    let (engine, findings) = pico_config::load_engine(cli.config.as_deref(), &env).map_err(Error::Config)?;
+    start_logs(Logs::to_stderr(engine.logging.format, LevelFilter::INFO), &env)?;
+    say_start(&engine);
+    say(&findings, engine.logging.format);
+    runtime::block_on(async {
+        let signals = Signals::listen()?;
+        let daemon = Daemon::start(engine, &env, started).await?;
+        Ok(daemon.until(signals).await)
+    })
+}
+
+/// Everything that runs.
+pub(crate) struct Daemon {
+    pub(crate) running: Running,
+    readiness: Readiness,
+    grace: std::time::Duration,
+    /// Where the API listens; None when it is switched off.
+    pub(crate) api: Option<std::net::SocketAddr>,
+}
+
+impl Daemon {
+    /// Binds the API, loads the definitions, starts the sources, serves.
+    ///
+    /// # Errors
+    /// The state folder or the address of the API cannot be used. A definition is never the reason.
+    pub(crate) async fn start(engine: Engine, env: &Env, started: Started) -> Result<Daemon, Error> {
+        let definitions = pico_config::load_definitions(&engine, env);
+        Daemon::start_with(engine, definitions, started).await
+    }
+
+    /// The same with definitions that were loaded already.
+    pub(crate) async fn start_with(
+        engine: Engine,
+        definitions: pico_config::Definitions,
+        started: Started,
+    ) -> Result<Daemon, Error> {
+        let metrics = Metrics::install(started)?;
+        tokio::spawn(metrics.clone().upkeep());
+        let listener = match engine.http.enabled {
+            true => Some(Listener::bind(&engine.http.address).await?),
+            false => None,
+        };
+        let store = open_store(&engine)?;
+        let admin = open_admin(&engine.kafka)?;
+        say(&definitions.warnings, engine.logging.format);
+        let readiness = Readiness::new();
+        tokio::spawn(reach::until_reached(admin.clone(), readiness.clone()));
+        let catalog = Catalog::new(&engine, &definitions.good);
+        let paths = paths(&engine, &catalog);
+        let entries = entries(&Wiring::new(&engine, store, admin), definitions, engine.logging.format);
+        let settings = EngineSettings { limits: engine.limits, grace: engine.shutdown.grace };
+        let running = Running::start(settings, entries).await.map_err(|cause| {
+            Error::runtime("engine.not_started", "the sources cannot be started").because(cause)
+        })?;
+        readiness.definitions_loaded();
+        let api = Api {
+            engine: running.clone(),
+            readiness: readiness.clone(),
+            metrics: engine.http.metrics_enabled.then_some(metrics),
+            metrics_endpoint: engine.http.metrics_endpoint.clone(),
+            started,
+            meter: Meter::new(),
+            paths,
+            plugins: catalog,
+        };
+        let address = listener.map(|listener| serve(listener, api));
+        Ok(Daemon { running, readiness, grace: engine.shutdown.grace, api: address })
+    }
+
+    /// Waits for a signal, then drains.
+    pub(crate) async fn until(mut self, mut signals: Signals) -> Exit {
+        tokio::select! {
+            name = signals.next() => {
+                tracing::info!(signal = name, grace_ms = self.grace.as_millis() as u64, "shutting down");
+                signals.leave_on_next();
+                self.stop().await
+            }
+            () = self.running.ended() => {
+                tracing::error!("the root of the sources ended by a fault of ours; the process ends with it");
+                Exit::Runtime
+            }
+        }
+    }
+
+    /// Drains within the grace.
+    pub(crate) async fn stop(self) -> Exit {
+        self.readiness.draining();
+        match self.running.shutdown(self.grace).await {
+            true => {
+                tracing::info!("all sources stopped, everything in flight was delivered and saved");
+                Exit::Ok
+            }
+            false => {
+                tracing::error!(
+                    grace_ms = self.grace.as_millis() as u64,
+                    "gave up draining: what was in flight is read again at the next start"
+                );
+                Exit::Runtime
+            }
+        }
+    }
+}
+
+fn serve(listener: Listener, api: Api) -> std::net::SocketAddr {
+    let address = listener.address();
+    // Owned by the process: it serves until the process leaves, also while it drains.
+    drop(listener.serve(api::router(api, address)));
+    tracing::info!(url = %format!("http://{address}"), "API listens");
+    address
+}
+
+fn open_store(engine: &Engine) -> Result<FileStore, Error> {
+    let StateConfig::File { path } = &engine.state;
+    FileStore::open_folder(path).map_err(|cause| {
+        Error::environment(cause.code(), "the state folder cannot be used")
+            .with_hint("choose another [state] path, or mend its owner and mode")
+            .because(cause)
+    })
+}
+
+/// Settings that librdkafka refuses stand in `[kafka]`, so they are a matter of configuration.
+fn open_admin(kafka: &Kafka) -> Result<Admin, Error> {
+    Admin::open(kafka).map_err(|cause| {
+        let location = Location::File("[kafka]".into());
+        Error::Config(vec![Finding::new(cause.code(), Severity::Error, location, cause.to_string())])
+    })
+}
+
+/// All files in the order of their names, good or not.
+fn entries(wiring: &Wiring, definitions: pico_config::Definitions, format: LogFormat) -> Vec<Entry> {
+    let (good, bad) = (definitions.good.len(), definitions.bad.len());
+    if good + bad == 0 {
+        tracing::warn!("no definition found, so no source runs");
+    }
+    for file in &definitions.bad {
+        say(&file.findings, format);
+    }
+    tracing::info!(good, bad, "definitions loaded");
+    let good = definitions.good.into_iter().map(|good| (good.file.clone(), wiring.entry(good)));
+    let bad = definitions.bad.into_iter().map(|bad| (bad.file.clone(), bad_entry(bad)));
+    let mut entries: Vec<(PathBuf, Entry)> = good.chain(bad).collect();
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+fn paths(engine: &Engine, catalog: &Catalog) -> Paths {
+    let StateConfig::File { path } = &engine.state;
+    Paths {
+        config: engine.file.clone(),
+        definitions: engine.connectors.config_dir.clone(),
+        state: path.clone(),
+        plugins: catalog.folders(),
+    }
+}
+
+fn say_start(engine: &Engine) {
+    let Version { librdkafka, plugin_abi, .. } = Version::current();
+    let config = engine.file.as_deref().map(|file| file.display().to_string());
+    let StateConfig::File { path } = &engine.state;
+    tracing::info!(
+        version = VERSION,
+        librdkafka,
+        plugin_abi,
+        config = config.as_deref().unwrap_or("built-in defaults"),
+        definitions = %engine.connectors.config_dir.display(),
+        state = %path.display(),
+        broker = engine.kafka.bootstrap_servers,
+        "starting"
+    );
+    for server in reach::plaintext_beyond_loopback(&engine.kafka) {
+        tracing::warn!(server, "data travels to this broker unencrypted; set [kafka] security_protocol");
+    }
+}
+
+/// Findings in the log; with their excerpts where a person reads.
+fn say(findings: &[Finding], format: LogFormat) {
+    if format == LogFormat::Text && Stream::Stderr.is_fancy() {
+        output::write(Stream::Stderr, &findings::render(findings, Format::Human, Stream::Stderr));
+        return;
+    }
+    for finding in findings {
+        let Finding { code, reason, toml_path, hint, location, .. } = finding;
+        let (hint, key) = (hint.as_deref(), Some(toml_path.as_str()).filter(|path| !path.is_empty()));
+        match finding.severity {
+            Severity::Error => tracing::error!(code, %location, key, hint, "{reason}"),
+            Severity::Warning => tracing::warn!(code, %location, key, hint, "{reason}"),
+            Severity::Info => tracing::info!(code, %location, key, hint, "{reason}"),
+        }
+    }
+}

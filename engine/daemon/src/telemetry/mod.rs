@@ -1,0 +1,7 @@
+//! How the process tells about itself: log lines and metrics. Names of metrics are those of `pico_actors::telemetry`.
+
+mod logs;
+mod metrics;
+
+pub(crate) use logs::{Logs, start_logs};
+pub(crate) use metrics::Metrics;

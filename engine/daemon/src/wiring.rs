@@ -1,0 +1,184 @@
+//! Gives every definition its doors: plugin, broker, state store, and what a person asked for.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use pico_actors::handle::{AskedStore, BadSource, Entry, SourceSpec};
+use pico_actors::lifecycle::Asked;
+use pico_actors::plugin::LibraryPlugin;
+use pico_actors::ports::{
+    BoxFuture, Cause, CheckSink, DeliveryFactory, OpenFailure, OpenKind, OpenedDelivery, PluginFactory,
+    PluginPort,
+};
+use pico_broker::{Admin, BrokerSettings, KafkaBroker};
+use pico_config::{BadFile, Definition, Engine, Finding, Kafka, Limits, Plugins, SourceKey};
+use pico_state::FileStore;
+use picomq_connector_sdk::ffi::host::Library;
+use tokio::runtime::Handle;
+
+use crate::definition_check;
+use crate::error::chain;
+use crate::plugins::executable_folder;
+
+/// What all sources of the process share.
+pub(crate) struct Wiring {
+    store: FileStore,
+    admin: Admin,
+    kafka: Kafka,
+    plugins: Plugins,
+    limits: Limits,
+}
+
+impl Wiring {
+    /// Over this store and this broker.
+    pub(crate) fn new(engine: &Engine, store: FileStore, admin: Admin) -> Wiring {
+        let (kafka, plugins) = (engine.kafka.clone(), engine.plugins.clone());
+        Wiring { store, admin, kafka, plugins, limits: engine.limits }
+    }
+
+    /// A definition with its doors. Nothing is opened yet.
+    pub(crate) fn entry(&self, definition: Definition) -> Entry {
+        let definition = Arc::new(definition);
+        let plugin = FoundPlugin {
+            definition: definition.clone(),
+            plugins: self.plugins.clone(),
+            limits: self.limits,
+            found: Arc::new(OnceLock::new()),
+        };
+        let delivery = Delivery {
+            key: definition.key.clone(),
+            store: self.store.clone(),
+            admin: self.admin.clone(),
+            broker: BrokerSettings::new(&self.kafka, &self.limits, &definition),
+        };
+        let asked = AskedFile { key: definition.key.clone(), store: self.store.clone() };
+        Entry::Good(Box::new(SourceSpec {
+            definition,
+            plugin: Arc::new(plugin),
+            delivery: Arc::new(delivery),
+            asked: Arc::new(asked),
+        }))
+    }
+}
+
+/// A file that is no definition, so that it is listed with what is wrong with it.
+pub(crate) fn bad_entry(bad: BadFile) -> Entry {
+    let errors: Vec<&Finding> = bad.findings.iter().filter(|finding| finding.is_error()).collect();
+    let code = errors.first().map_or("config.refused", |finding| finding.code);
+    Entry::Bad(BadSource { key: bad.key, path: String::new(), cause: Cause::new(code, summary(&errors)) })
+}
+
+/// The plugin that a definition names. It is looked for at each opening until it was found and fitted once, so that a
+/// library put in its place is taken up by a `start`.
+struct FoundPlugin {
+    definition: Arc<Definition>,
+    plugins: Plugins,
+    limits: Limits,
+    found: Arc<OnceLock<LibraryPlugin>>,
+}
+
+impl PluginFactory for FoundPlugin {
+    fn open(
+        &self,
+        state: Option<Vec<u8>>,
+        checks: CheckSink,
+    ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
+        if let Some(plugin) = self.found.get() {
+            return plugin.open(state, checks);
+        }
+        let (definition, limits, found) = (self.definition.clone(), self.limits, self.found.clone());
+        let plugins = self.plugins.clone();
+        let finding = tokio::task::spawn_blocking(move || find(definition, &plugins));
+        Box::pin(async move {
+            let (definition, library) = match finding.await {
+                Ok(outcome) => outcome.map_err(|cause| OpenFailure { kind: OpenKind::Config, cause })?,
+                Err(panic) => {
+                    let cause = Cause::new("plugin.not_loaded", panic.to_string());
+                    return Err(OpenFailure { kind: OpenKind::Panicked, cause });
+                }
+            };
+            let plugin = found.get_or_init(|| LibraryPlugin::new(definition, library, limits));
+            plugin.open(state, checks).await
+        })
+    }
+}
+
+/// The library, and the definition fitted to what it declares. Blocks.
+fn find(definition: Arc<Definition>, plugins: &Plugins) -> Result<(Arc<Definition>, PathBuf), Cause> {
+    let path =
+        pico_config::find_plugin(&definition.path, plugins, &executable_folder()).map_err(|finding| {
+            let hint = finding.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            Cause::new(finding.code, format!("{}{hint}", finding.reason))
+        })?;
+    let library = Library::load(&path).map_err(|error| Cause::new("plugin.not_loaded", chain(&error)))?;
+    let mut fitted = Definition::clone(&definition);
+    let findings = definition_check::fit(&mut fitted, library.info());
+    let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
+    match errors.first() {
+        Some(first) => Err(Cause::new(first.code, summary(&errors))),
+        None => {
+            for finding in &findings {
+                tracing::warn!(source = %definition.key, code = finding.code, "{}", finding.summary());
+            }
+            Ok((Arc::new(fitted), path))
+        }
+    }
+}
+
+fn summary(findings: &[&Finding]) -> String {
+    findings.iter().map(|finding| finding.summary()).collect::<Vec<_>>().join("; ")
+}
+
+/// Store and broker of one source. Both outlive every opening.
+#[derive(Clone)]
+struct Delivery {
+    key: SourceKey,
+    store: FileStore,
+    admin: Admin,
+    broker: BrokerSettings,
+}
+
+impl DeliveryFactory for Delivery {
+    fn open(&self) -> BoxFuture<Result<OpenedDelivery, OpenFailure>> {
+        let Delivery { key, store, admin, broker } = self.clone();
+        Box::pin(async move {
+            let (lease, loaded) = store.open(&key).await?;
+            let broker = KafkaBroker::new(admin, broker);
+            let conditions = broker.conditions();
+            Ok(OpenedDelivery {
+                store: Arc::new(lease),
+                broker: Arc::new(broker),
+                life: loaded.life,
+                number: loaded.number,
+                state: loaded.state,
+                conditions,
+            })
+        })
+    }
+}
+
+/// What a person asked, beside the state file.
+struct AskedFile {
+    key: SourceKey,
+    store: FileStore,
+}
+
+impl AskedStore for AskedFile {
+    fn load(&self) -> Result<Asked, Cause> {
+        let asked = Handle::current().block_on(self.store.asked(&self.key)).map_err(|error| error.cause())?;
+        Ok(match asked {
+            pico_state::Asked::Running => Asked::Running,
+            pico_state::Asked::Paused => Asked::Paused,
+            pico_state::Asked::Stopped => Asked::Stopped,
+        })
+    }
+
+    fn save(&self, asked: Asked) -> Result<(), Cause> {
+        let asked = match asked {
+            Asked::Running => pico_state::Asked::Running,
+            Asked::Paused => pico_state::Asked::Paused,
+            Asked::Stopped => pico_state::Asked::Stopped,
+        };
+        Handle::current().block_on(self.store.set_asked(&self.key, asked)).map_err(|error| error.cause())
+    }
+}

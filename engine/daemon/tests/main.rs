@@ -1,0 +1,9 @@
+//! The real binary, from the outside: what it prints, what it answers, what it ends with. Without plugins and without
+//! a broker; the stories that need those are in chaos-tests.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "all of this is test code, the support too")]
+
+mod check;
+mod run;
+mod status;
+mod support;

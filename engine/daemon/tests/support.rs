@@ -1,0 +1,146 @@
+//! Starting the binary in a folder of its own.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// Longest wait for anything here. Reached only when something is broken.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// A folder with what a run of the binary reads and writes.
+pub(crate) struct Folder {
+    dir: TempDir,
+}
+
+impl Folder {
+    /// An empty one.
+    pub(crate) fn new() -> Folder {
+        Folder { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// Writes a file, its folders too.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The binary with these arguments, here, with no variables of ours from outside.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pico-connectors"));
+        command.args(arguments).current_dir(self.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PICOMQ_")) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// What it printed, with this folder's name taken out, and its exit code.
+    pub(crate) fn told(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.output(arguments);
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).replace(self.path().to_str().unwrap(), "DIR");
+            text.replace(env!("CARGO_BIN_EXE_pico-connectors").rsplit_once('/').unwrap().0, "BIN")
+        };
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+/// A running daemon. Dropping it kills it.
+pub(crate) struct Daemon {
+    child: Child,
+    port: u16,
+}
+
+impl Daemon {
+    /// Starts `run` on the folder's `config.toml`, which is written here, and waits until the API answers.
+    pub(crate) fn start(folder: &Folder) -> Daemon {
+        Daemon::start_as(folder, "text")
+    }
+
+    /// The same with this format of log lines, which go to the file `log`.
+    pub(crate) fn start_as(folder: &Folder, log_format: &str) -> Daemon {
+        // Bound and let go: the port is ours unless another process takes it within this moment.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let config = format!(
+            "[http]\naddress = \"127.0.0.1:{port}\"\n[kafka]\nbootstrap_servers = \"127.0.0.1:1\"\n\
+             [plugins]\ndirectories = [\"plugins\"]\n[logging]\nformat = \"{log_format}\"\n"
+        );
+        folder.write("config.toml", &config);
+        std::fs::create_dir_all(folder.path().join("sources")).unwrap();
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        let child = folder.command(&["run"]).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let daemon = Daemon { child, port };
+        daemon.wait_for("the API", || daemon.try_get("/health").is_some());
+        daemon
+    }
+
+    /// Where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Its exit code, once it ended, and how long that took.
+    pub(crate) fn wait(&mut self) -> (i32, Duration) {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return (status.code().unwrap_or(-1), begun.elapsed());
+            }
+            assert!(begun.elapsed() < WAIT, "it runs on");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The status and body of a GET.
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        self.try_get(path).expect("the API answers")
+    }
+
+    fn try_get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some((status, body.to_owned()))
+    }
+
+    /// Looks until it is so.
+    pub(crate) fn wait_for(&self, what: &str, is_so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < WAIT, "waited too long for {what}");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
