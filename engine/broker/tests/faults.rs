@@ -179,6 +179,20 @@ fn a_fatal_client_is_replaced_b089() {
     source.deliver(one("third")).is_good();
 }
 
+/// A retried request that the broker had appended already is answered as a duplicate: its records are in the log,
+/// and nobody knows at which offset.
+#[test]
+fn a_report_without_an_offset_is_a_delivery() {
+    let topic = fresh("twice");
+    let (cluster, settings) = mock(&topic);
+    let mut source = Source::new(settings);
+    source.deliver(one("first")).is_good();
+
+    let duplicate = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER];
+    cluster.request_errors(RDKafkaApiKey::Produce, &duplicate);
+    source.deliver(one("second")).is_good();
+}
+
 #[test]
 fn a_topic_recreated_under_load_does_not_fail_every_later_batch_b089() {
     let topic = fresh("recreated");
