@@ -15,7 +15,7 @@ services := chaos-tests/services
 # Test targets in tests/ that need nothing but the machine, and those that need Kafka or foreign clients.
 # The tidy test sees that every target stands in one of the two lists.
 tests_alone := border main panics tidy tree
-tests_with_servers := chaos clients
+tests_with_servers := chaos clients kafka
 
 DEMO_SECONDS ?=
 CONFIG ?= config.toml

@@ -36,6 +36,9 @@ const HOSTS: [&str; 19] = [
     "picomq.com",
 ];
 
+/// Names that nobody can register.
+const RESERVED: [&str; 3] = [".example", ".invalid", ".localhost"];
+
 /// Every place that ties the repository to a machine.
 pub(crate) fn tied(tree: &Tree) -> Vec<String> {
     tree.files.iter().flat_map(|file| [folders(file), hosts(file)].concat()).collect()
@@ -65,7 +68,8 @@ fn hosts(file: &File) -> Vec<String> {
             // A name of one letter is made up.
             let is_pattern =
                 host.len() < 2 || host.contains(['{', '$', '<', '%']) || host.chars().all(char::is_uppercase);
-            if !is_pattern && !HOSTS.contains(&host) {
+            let is_reserved = RESERVED.iter().any(|end| host.ends_with(end));
+            if !is_pattern && !is_reserved && !HOSTS.contains(&host) {
                 findings.push(format!(
                     "{}:{}: host `{host}` is not on the list of known ones",
                     file.path,
@@ -80,7 +84,7 @@ fn hosts(file: &File) -> Vec<String> {
 fn host(url: &str) -> &str {
     let end =
         url.find(|byte: char| byte.is_whitespace() || "/\"'`)>,;\\|?#".contains(byte)).unwrap_or(url.len());
-    let authority = url[..end].rsplit('@').next().unwrap_or_default();
+    let authority = url[..end].rsplit('@').next().unwrap_or_default().trim_end_matches([':', '[']);
     match authority.rsplit_once(':') {
         Some((host, port))
             if port.parse::<u16>().is_ok() || port.starts_with(['{', '$']) || port == "PORT" =>
