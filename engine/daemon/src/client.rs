@@ -29,7 +29,7 @@ impl Client {
     /// Checks the URL.
     ///
     /// # Errors
-    /// Anything but `http://host:port[/base]`.
+    /// Anything but `http://host:8081`, with or without a path below which the API lies.
     pub(crate) fn new(url: &str) -> Result<Client, Error> {
         // A password in it must not be printed.
         let shown = if url.contains('@') { "the URL".to_owned() } else { format!("{url:?}") };
@@ -64,7 +64,7 @@ impl Client {
 
     async fn fetch(&self, path: &str) -> Result<Bytes, Error> {
         let stream = TcpStream::connect(&self.authority).await.map_err(|cause| {
-            Error::environment("client.no_daemon", format!("no daemon answers at {}", self.url))
+            Error::environment("client.no_daemon", format!("no daemon answers at `{}`", self.url))
                 .with_hint("start one with `pico-connectors run`, or name another with --url or PICOMQ_CONNECTORS_URL")
                 .because(cause)
         })?;

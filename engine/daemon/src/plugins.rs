@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_library_is_listed_with_the_reason_b126() {
+    fn a_file_that_is_no_library_is_listed_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("libpicomq_connector_broken.so"), "not a library").unwrap();
         std::fs::write(folder.path().join("notes.txt"), "").unwrap();

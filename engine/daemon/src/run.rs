@@ -211,9 +211,9 @@ fn say(findings: &[Finding], format: LogFormat) {
         let Finding { code, reason, toml_path, hint, location, .. } = finding;
         let (hint, key) = (hint.as_deref(), Some(toml_path.as_str()).filter(|path| !path.is_empty()));
         match finding.severity {
-            Severity::Error => tracing::error!(code, %location, key, hint, "{reason}"),
-            Severity::Warning => tracing::warn!(code, %location, key, hint, "{reason}"),
-            Severity::Info => tracing::info!(code, %location, key, hint, "{reason}"),
+            Severity::Error => tracing::error!(code, %location, key, reason, hint, "refused"),
+            Severity::Warning => tracing::warn!(code, %location, key, reason, hint, "needs a look"),
+            Severity::Info => tracing::info!(code, %location, key, reason, hint, "worth knowing"),
         }
     }
 }

@@ -118,7 +118,8 @@ fn find(definition: Arc<Definition>, plugins: &Plugins) -> Result<(Arc<Definitio
         Some(first) => Err(Cause::new(first.code, summary(&errors))),
         None => {
             for finding in &findings {
-                tracing::warn!(source = %definition.key, code = finding.code, "{}", finding.summary());
+                let (code, reason) = (finding.code, finding.summary());
+                tracing::warn!(source = %definition.key, code, reason, "needs a look");
             }
             Ok((Arc::new(fitted), path))
         }

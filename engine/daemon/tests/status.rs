@@ -8,7 +8,7 @@ fn no_daemon_is_an_obstacle_with_advice_not_a_crash() {
     assert_eq!((code, out.as_str()), (3, ""));
     insta::assert_snapshot!(err, @r"
     client.no_daemon
-      no daemon answers at http://127.0.0.1:1: Connection refused (os error 111)
+      no daemon answers at `http://127.0.0.1:1`: Connection refused (os error 111)
       hint: start one with `pico-connectors run`, or name another with --url or PICOMQ_CONNECTORS_URL
     ");
 }

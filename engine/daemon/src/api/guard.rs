@@ -136,7 +136,7 @@ mod tests {
         assert!(check(&[("host", "localhost:8081")]));
         assert!(check(&[("host", "localhost:8081"), ("origin", "http://localhost:8081")]));
         assert!(check(&[("host", "localhost:8081"), ("sec-fetch-site", "same-origin")]));
-        assert!(!check(&[("host", "localhost:8081"), ("origin", "https://evil.example")]));
+        assert!(!check(&[("host", "localhost:8081"), ("origin", "https://example.com")]));
         assert!(!check(&[("host", "localhost:8081"), ("origin", "null")]));
         assert!(!check(&[("host", "localhost:8081"), ("sec-fetch-site", "cross-site")]));
         assert!(!check(&[("host", "localhost:8081"), ("sec-fetch-site", "same-site")]));

@@ -201,7 +201,7 @@ async fn ready_is_503_with_every_reason_until_all_is_there_and_again_while_drain
 }
 
 #[tokio::test]
-async fn health_is_200_with_a_source_in_error_b126() {
+async fn health_is_200_with_a_source_in_error() {
     let server = Server::new().await;
     let (status, _, health) = server.ask("GET", "/health").await;
     assert_eq!(status, 200);
