@@ -49,7 +49,7 @@ impl World {
         engine.shutdown.grace = GRACE;
         let definitions = definitions(&arguments.files, &engine, env)?;
         let mut remarks = Vec::new();
-        let broker = broker(folder.keeps.then(|| folder.path.join("topics")), &mut remarks).await?;
+        let broker = broker(folder.keeps.then(|| folder.path.join("broker")), &mut remarks).await?;
         engine.kafka =
             pico_config::Kafka { bootstrap_servers: broker.addr().to_string(), ..Default::default() };
         if engine.http.enabled {
