@@ -86,7 +86,7 @@ impl Library {
         self.number
     }
 
-    fn register(descriptor: *const Descriptor, path: PathBuf) -> Result<Arc<Library>, LoadError> {
+    pub(super) fn register(descriptor: *const Descriptor, path: PathBuf) -> Result<Arc<Library>, LoadError> {
         let (info, calls) = check(descriptor, &path)?;
         let mut libraries = LIBRARIES.write().unwrap_or_else(PoisonError::into_inner);
         let number = u32::try_from(libraries.len()).expect("libraries are counted in dozens");

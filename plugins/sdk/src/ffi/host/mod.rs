@@ -20,3 +20,6 @@ pub use sink::{TracingSink, emit};
 pub use crate::host::{HostSink, LogEvent};
 pub use crate::report::{Check, CheckStatus, Gauge, Report};
 pub use crate::{Capabilities, Limits, Mode};
+
+#[cfg(test)]
+mod tests;
