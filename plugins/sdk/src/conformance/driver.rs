@@ -39,7 +39,7 @@ impl<'a, S: Subject> Driven<'a, S> {
         state: Option<State>,
         mode: Mode,
     ) -> Result<Driven<'a, S>, Error> {
-        let setting = Setting { state, mode, ..Setting::new(subject.config()) };
+        let setting = Setting { state, mode, limits: subject.limits(), config: subject.config() };
         let opened = timeout(PATIENCE, Bench::open(setting)).await;
         let bench = opened.map_err(|_| Error::transient(format!("open hangs for {PATIENCE:?}")))??;
         Ok(Driven { subject, bench, window: VecDeque::new() })

@@ -27,8 +27,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::Source;
 use crate::ffi::host::RecordView;
+use crate::{Limits, Source};
 
 /// A source together with the upstream it reads, as the kit needs them.
 pub trait Subject: Sync {
@@ -39,9 +39,14 @@ pub trait Subject: Sync {
     /// Called before each check.
     fn reset(&self) -> impl Future<Output = ()> + Send;
 
-    /// `[plugin_config]`. With it a batch should hold a few records only, so that `expected` makes at least four
+    /// `[plugin_config]`. With it, or with [`limits`](Subject::limits), a batch should hold a few records only, so that `expected` makes at least four
     /// batches, and a poll should not sleep longer than some milliseconds.
     fn config(&self) -> Value;
+
+    /// Where the source cuts its batches; by default those of an engine nobody configured.
+    fn limits(&self) -> Limits {
+        Limits { batch_records: 10_000, batch_bytes: 64 << 20 }
+    }
 
     /// The identities of all records there are, in the order the source must return them. After the last one there is
     /// nothing new.

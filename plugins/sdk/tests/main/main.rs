@@ -2,5 +2,10 @@
 
 mod batch;
 mod conformance;
+mod guide;
+mod lines;
 mod staged;
+#[expect(unreachable_pub, reason = "the template is a library of its own")]
+#[path = "../../examples/lines.rs"]
+mod template;
 mod toy;
