@@ -40,7 +40,8 @@ fn doubled(first: Duration, n: u32, max: Duration) -> Duration {
 }
 
 fn jittered(wait: Duration, jitter: f64) -> Duration {
-    wait.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
+    let half = wait / 2;
+    (wait - half).saturating_add(half.mul_f64(1.0 - jitter.clamp(0.0, 1.0)))
 }
 
 #[cfg(test)]
@@ -62,6 +63,27 @@ mod tests {
         let full = length(Wait::Nack(3), &settings(), Duration::ZERO, 0.0);
         let cut = length(Wait::Nack(3), &settings(), Duration::ZERO, 1.0);
         assert_eq!(cut, full / 2);
+    }
+
+    #[test]
+    fn probes_come_at_the_ceiling_and_a_permanent_poll_error_is_tried_every_thirty_seconds() {
+        let at = |wait| length(wait, &settings(), Duration::from_secs(7), 0.9).as_secs();
+        assert_eq!([at(Wait::Probe), at(Wait::PermanentPoll), at(Wait::Stop)], [5, 30, 7]);
+    }
+
+    #[test]
+    fn poll_errors_wait_100_ms_doubling_to_their_own_ceiling() {
+        let at = |n| length(Wait::Poll(n), &settings(), Duration::ZERO, 0.0).as_millis();
+        assert_eq!([at(1), at(2), at(9), at(10), at(u32::MAX)], [100, 200, 25_600, 30_000, 30_000]);
+    }
+
+    #[test]
+    fn the_longest_waits_that_can_be_written_do_not_overflow() {
+        let endless =
+            Supervision { backoff_initial: Duration::MAX, backoff_max: Duration::MAX, ..settings() };
+        for (jitter, longest) in [(0.0, Duration::MAX), (1.0, Duration::MAX / 2 + Duration::from_secs(1))] {
+            assert!(length(Wait::Nack(u32::MAX), &endless, Duration::ZERO, jitter) <= longest);
+        }
     }
 
     #[test]

@@ -58,6 +58,13 @@ fn is_in_log(world: &World, at: u8, partitions: u8) -> bool {
     (0..2).all(|partition| partitions & (1 << partition) == 0 || world.log[partition] & (1 << at) != 0)
 }
 
+/// Promise 2: what closed in order repeats nothing.
+pub(super) fn closes_orderly(world: &World) -> Law {
+    let Some(tree) = &world.tree else { return Ok(()) };
+    hold(tree.poll.is_none(), "an orderly close while a poll runs")?;
+    hold(tree.plugin.returned.is_empty(), "an orderly close with a batch in flight")
+}
+
 /// A state is written.
 pub(super) fn write_begins(world: &World, value: Saved) -> Law {
     hold(world.store.write.is_none(), "two writes at once")?;

@@ -26,7 +26,8 @@ const BOTH: u8 = 3;
 const STATES_MAX: usize = 3_000_000;
 const STATES_MAX_FULL: usize = 60_000_000;
 
-const ORDERS: &[Order] = &[Order::Pause, Order::Resume, Order::Restart, Order::Stop, Order::Start];
+const ORDERS: &[Order] =
+    &[Order::Pause, Order::Resume, Order::Restart, Order::Stop, Order::Start, Order::Shutdown];
 
 fn base(script: &'static [Item], window: usize, faults: u8) -> Protocol {
     Protocol {

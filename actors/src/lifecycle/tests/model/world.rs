@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use picomq_connector_sdk::Verdict;
 
+use super::laws;
 use crate::lifecycle::{Asked, BatchId, Effect, Event, Input, Lifecycle, Limits, Order};
 use crate::line::{Deliveries, Intake, Saves};
 use crate::ports::Cause;
@@ -257,7 +258,8 @@ impl World {
     pub(super) fn order(&mut self, order: Order) -> Result<(), String> {
         match order {
             Order::Stop | Order::Shutdown => self.may_be_stopped = true,
-            Order::Start | Order::Restart | Order::Launch => self.may_be_stopped = false,
+            // A process that ends starts nothing any more.
+            Order::Start | Order::Restart | Order::Launch => self.may_be_stopped = self.life.is_shutting_down,
             Order::Pause => self.may_be_paused = true,
             Order::Resume => self.may_be_paused = false,
         }
@@ -289,7 +291,10 @@ impl World {
                 }
                 self.opening = Some((epoch, None));
             }
-            Effect::Close { .. } => {
+            Effect::Close { is_orderly, .. } => {
+                if is_orderly {
+                    laws::closes_orderly(self)?;
+                }
                 self.lose_tree();
                 self.opening = None;
                 self.is_closing = true;
