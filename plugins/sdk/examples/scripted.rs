@@ -168,7 +168,7 @@ async fn act(step: &Step, context: &OpenContext) -> Result<(), Error> {
         Step::Log => log(context).await,
         Step::Report => report(context),
         Step::PanicInTask => {
-            let task = tokio::spawn(async { panic!("in a task") });
+            let task = tokio::spawn(context.host.scope(async { panic!("in a scoped task") }));
             let _: Result<(), _> = task.await;
         }
         Step::Good | Step::Records(_) | Step::Bytes(_) => {}

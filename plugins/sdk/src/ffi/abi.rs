@@ -7,6 +7,8 @@
 
 use std::ptr;
 
+use super::TEXT_BYTES_MAX;
+
 /// The ABI both sides must speak.
 pub const ABI: u32 = 1;
 
@@ -382,7 +384,7 @@ impl RawBytes {
         Some(unsafe { std::slice::from_raw_parts(self.data, self.len) })
     }
 
-    /// As text; what is not UTF-8 is replaced, since a message is for people.
+    /// As text; what is not UTF-8 is replaced.
     ///
     /// # Safety
     /// As [`get`](RawBytes::get).
@@ -390,6 +392,21 @@ impl RawBytes {
         // SAFETY: the caller's promise.
         let bytes = unsafe { self.get() };
         bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// As [`text`](RawBytes::text), cut after [`TEXT_BYTES_MAX`] bytes: what people read.
+    ///
+    /// # Safety
+    /// As [`get`](RawBytes::get).
+    pub(crate) unsafe fn message(self) -> String {
+        if self.len <= TEXT_BYTES_MAX {
+            // SAFETY: the caller's promise.
+            return unsafe { self.text() };
+        }
+        // SAFETY: the caller's promise, for the first of these bytes.
+        let mut text = unsafe { RawBytes { len: TEXT_BYTES_MAX, ..self }.text() };
+        text.push_str(" …");
+        text
     }
 }
 
@@ -438,3 +455,6 @@ unsafe impl Sync for RawHeader {}
 unsafe impl Send for Descriptor {}
 // SAFETY: as above.
 unsafe impl Sync for Descriptor {}
+
+#[cfg(test)]
+mod tests;

@@ -22,3 +22,10 @@ pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a command may take.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest error text or log message that is taken over; the rest is cut. A plugin may quote a whole answer of
+/// its upstream.
+pub const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// The largest candidate state that is taken over. It is written with every batch, so even a thousandth of it is large.
+pub const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -98,3 +98,13 @@ async fn a_source_is_told_that_it_is_opened_to_look() {
     let said = said("{}", Mode::Inspect).await;
     assert!(said.logs()[0].contains("inspects=true"), "{:?}", said.logs());
 }
+
+#[tokio::test]
+async fn a_panic_in_a_task_of_the_source_is_a_line_in_the_log() {
+    let said = said(r#"{"poll": ["panic_in_task"]}"#, Mode::Run).await;
+    let logs = said.logs();
+    let is_it = |line: &&String| {
+        line.starts_with("ERROR") && line.contains("panicked") && line.contains("in a scoped task")
+    };
+    assert_eq!(logs.iter().filter(is_it).count(), 1, "{logs:?}");
+}

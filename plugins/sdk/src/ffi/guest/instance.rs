@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::outcome::Outcome;
 use super::panics::{Ended, caught, run};
 use crate::ffi::abi::outcome;
-use crate::ffi::{CLOSE_TIMEOUT, COMMAND_TIMEOUT, GRACE};
+use crate::ffi::{CLOSE_TIMEOUT, COMMAND_TIMEOUT, GRACE, STATE_BYTES_MAX};
 use crate::staged::Turns;
 use crate::{Batch, Error, Host, Limits, OpenContext, Source, Verdict};
 
@@ -130,6 +130,11 @@ impl<S: Source> Instance<S> {
                 "a batch of {records} records and {bytes} bytes is beyond the limits of {batch_records} records \
                  and {batch_bytes} bytes ([limits] batch_records, batch_bytes)"
             );
+            return Outcome::Failed(outcome::LIMIT, text);
+        }
+        let state_bytes = batch.state().map_or(0, |state| state.as_bytes().len());
+        if state_bytes > STATE_BYTES_MAX {
+            let text = format!("a state of {state_bytes} bytes is beyond the limit of {STATE_BYTES_MAX}");
             return Outcome::Failed(outcome::LIMIT, text);
         }
         self.turns.returned(&batch);

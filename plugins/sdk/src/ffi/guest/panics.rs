@@ -8,6 +8,8 @@ use std::pin::pin;
 use std::sync::Once;
 use std::task::Poll;
 
+use super::border;
+
 /// How a call into the author's code ended.
 #[derive(Debug)]
 pub(super) enum Ended<T> {
@@ -63,14 +65,21 @@ thread_local! {
 }
 
 /// Replaces the hook of this library, once: a caught panic is reported by the engine with its text and place, so it
-/// is not printed too. Panics elsewhere still reach the hook that was there.
+/// is not printed too. One in a task or thread of the author's own becomes a log line of the engine.
 fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
+            let place = info.location().map(ToString::to_string);
             if IS_INSIDE.get() {
-                PLACE.set(info.location().map(ToString::to_string));
+                PLACE.set(place);
+            } else if border::host().is_some() {
+                tracing::error!(
+                    place,
+                    text = text_of(info.payload()),
+                    "a task or thread of the plugin panicked"
+                );
             } else {
                 previous(info);
             }

@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 use std::slice;
 
+use crate::ffi::STATE_BYTES_MAX;
 use crate::ffi::abi::{NO_TIME, RawBatch, RawHeader, RawRecord, schema};
 use crate::ffi::guest::seal;
 use crate::{Batch, Limits, Schema};
@@ -60,6 +61,10 @@ impl Arrived {
                 "a batch of {} records is beyond the limit of {} ([limits] batch_records)",
                 raw.records_count, limits.batch_records
             );
+            return Err(Refused::Limit(text));
+        }
+        if raw.state.len > STATE_BYTES_MAX {
+            let text = format!("a state of {} bytes is beyond the limit of {STATE_BYTES_MAX}", raw.state.len);
             return Err(Refused::Limit(text));
         }
         if raw.records.is_null() && raw.records_count > 0 {

@@ -9,7 +9,8 @@ use tracing::level_filters::LevelFilter;
 use super::batch::Arrived;
 use super::library;
 use crate::ffi::abi::{
-    ABI, HostTable, NO_TIME, RawBytes, RawEvent, RawOutcome, RawReport, RawToken, check, level, report,
+    ABI, HostTable, NO_TIME, RawBytes, RawEvent, RawOutcome, RawReport, RawToken, check, level, outcome,
+    report,
 };
 use crate::ffi::slots::Slots;
 use crate::host::{HostSink, LogEvent};
@@ -74,17 +75,24 @@ impl Drop for SinkSlot {
 unsafe extern "C" fn host_complete(token: RawToken, outcome: *const RawOutcome) {
     // SAFETY: the plugin passes a whole outcome, alive for this call.
     let outcome = unsafe { &*outcome };
-    let batch = library::release_of(token.library).and_then(|release| {
-        // SAFETY: the plugin of this token gives its batch away with this call.
-        unsafe { Arrived::new(outcome.batch, release) }
+    contained(|| {
+        let batch = library::release_of(token.library).and_then(|release| {
+            // SAFETY: the plugin of this token gives its batch away with this call.
+            unsafe { Arrived::new(outcome.batch, release) }
+        });
+        // SAFETY: the text is alive for this call.
+        let text = unsafe {
+            match outcome.kind {
+                outcome::DONE => outcome.text.text(),
+                _ => outcome.text.message(),
+            }
+        };
+        let filed = Filed { kind: outcome.kind, text, instance: outcome.instance, batch };
+        // A late or second completion finds nothing; its batch is given back here.
+        if let Some(pending) = PENDING.take(token.call) {
+            pending(filed);
+        }
     });
-    // SAFETY: the text is alive for this call.
-    let text = unsafe { outcome.text.text() };
-    let filed = Filed { kind: outcome.kind, text, instance: outcome.instance, batch };
-    // A late or second completion finds nothing; its batch is given back here.
-    if let Some(pending) = PENDING.take(token.call) {
-        pending(filed);
-    }
 }
 
 unsafe extern "C" fn host_max_level() -> u32 {
@@ -107,8 +115,8 @@ unsafe extern "C" fn host_log(source: u64, event: *const RawEvent) {
             count => std::slice::from_raw_parts(event.fields, count),
         };
         let fields: Vec<(String, String)> =
-            fields.iter().map(|field| (field.name.text(), field.value.text())).collect();
-        (event, fields, event.target.text(), event.message.text())
+            fields.iter().map(|field| (field.name.message(), field.value.message())).collect();
+        (event, fields, event.target.message(), event.message.message())
     };
     let level = match event.level {
         level::ERROR => Level::ERROR,
@@ -130,7 +138,7 @@ unsafe extern "C" fn host_report(source: u64, raw: *const RawReport) {
     // SAFETY: the plugin passes a whole report, alive for this call.
     let raw = unsafe { &*raw };
     // SAFETY: so are its texts.
-    let text = |bytes: RawBytes| unsafe { bytes.text() };
+    let text = |bytes: RawBytes| unsafe { bytes.message() };
     let report = match raw.kind {
         report::LAG_SECONDS => Report::Gauge { gauge: Gauge::LagSeconds, value: raw.value },
         report::LAG_BYTES => Report::Gauge { gauge: Gauge::LagBytes, value: raw.value },
@@ -152,7 +160,7 @@ unsafe extern "C" fn host_report(source: u64, raw: *const RawReport) {
     }
 }
 
-/// A sink must not panic; if it does, that must not unwind into the plugin.
+/// Nothing of this side may unwind into the plugin, such as a sink that panics.
 fn contained(work: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
 }
