@@ -71,10 +71,16 @@ struct Raw {
     #[command(subcommand)]
     verb: Option<RawVerb>,
     /// Configuration of the daemon [default: config.toml in this folder, if there is one]
-    #[arg(long, global = true, value_name = "FILE", env = "PICOMQ_CONNECTORS_CONFIG_PATH")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "PICOMQ_CONNECTORS_CONFIG_PATH",
+        hide_env_values = true
+    )]
     config: Option<OsString>,
     /// Daemon to talk to
-    #[arg(long, global = true, value_name = "URL", env = "PICOMQ_CONNECTORS_URL", default_value = URL_DEFAULT)]
+    #[arg(long, global = true, value_name = "URL", env = "PICOMQ_CONNECTORS_URL", hide_env_values = true, default_value = URL_DEFAULT)]
     url: String,
     /// How to print answers
     #[arg(long, global = true, value_enum, default_value = "human")]
@@ -119,7 +125,7 @@ pub(crate) struct DevArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// End by itself after so many seconds
-    #[arg(long, value_name = "N", env = "DEMO_SECONDS", value_parser = limit, default_value = "", hide_default_value = true)]
+    #[arg(long, value_name = "N", env = "DEMO_SECONDS", hide_env_values = true, value_parser = limit, default_value = "", hide_default_value = true)]
     pub(crate) seconds: Limit,
 }
 

@@ -22,8 +22,25 @@ pub(crate) async fn until_reached(admin: Admin, readiness: Readiness) {
     readiness.broker_reached();
 }
 
+/// What is unsafe about the way to the broker, in words: said at start, and shown as long as the process runs.
+pub(crate) fn warnings(kafka: &Kafka) -> Vec<String> {
+    let plaintext = plaintext_beyond_loopback(kafka);
+    let mut warnings: Vec<String> = plaintext
+        .iter()
+        .map(|server| {
+            format!("data travels to {server} unencrypted; set [kafka] security_protocol to ssl or sasl_ssl")
+        })
+        .collect();
+    if kafka.security_protocol.is_tls() && !kafka.tls.verify_hostname {
+        warnings.push(
+            "[kafka.tls] verify_hostname = false: any certificate of a known authority passes".to_owned(),
+        );
+    }
+    warnings
+}
+
 /// Bootstrap servers on other machines to which data would travel unencrypted.
-pub(crate) fn plaintext_beyond_loopback(kafka: &Kafka) -> Vec<String> {
+fn plaintext_beyond_loopback(kafka: &Kafka) -> Vec<String> {
     match kafka.security_protocol {
         SecurityProtocol::Ssl | SecurityProtocol::SaslSsl => Vec::new(),
         SecurityProtocol::Plaintext | SecurityProtocol::SaslPlaintext => {
@@ -52,7 +69,17 @@ mod tests {
         let servers = "localhost:9092, 127.0.0.1:9092,[::1]:9092, kafka.internal:9092,10.0.0.5:9092";
         let mut kafka = Kafka { bootstrap_servers: servers.to_owned(), ..Kafka::default() };
         assert_eq!(plaintext_beyond_loopback(&kafka), ["kafka.internal:9092", "10.0.0.5:9092"]);
+        assert_eq!(warnings(&kafka).len(), 2);
         kafka.security_protocol = SecurityProtocol::SaslSsl;
-        assert_eq!(plaintext_beyond_loopback(&kafka), Vec::<String>::new());
+        assert_eq!(warnings(&kafka), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_host_name_that_is_not_verified_is_worth_a_warning_under_tls_only() {
+        let mut kafka = Kafka::default();
+        kafka.tls.verify_hostname = false;
+        assert_eq!(warnings(&kafka), Vec::<String>::new());
+        kafka.security_protocol = SecurityProtocol::Ssl;
+        assert!(warnings(&kafka)[0].contains("verify_hostname"));
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pico_actors::handle::{Engine as Running, EngineSettings, Entry};
 use pico_broker::Admin;
-use pico_config::{Engine, Env, Finding, Kafka, Location, LogFormat, Severity, StateConfig};
+use pico_config::{Engine, Env, Finding, Location, LogFormat, Severity, StateConfig};
 use pico_state::FileStore;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -63,6 +63,8 @@ impl Daemon {
         definitions: pico_config::Definitions,
         started: Started,
     ) -> Result<Daemon, Error> {
+        api::check_endpoint(&engine.http)
+            .map_err(|reason| refused(&engine, "config.bad_endpoint", reason, "http.metrics.endpoint"))?;
         let metrics = Metrics::install(started)?;
         tokio::spawn(metrics.clone().upkeep());
         let listener = match engine.http.enabled {
@@ -70,7 +72,8 @@ impl Daemon {
             false => None,
         };
         let store = open_store(&engine)?;
-        let admin = open_admin(&engine.kafka)?;
+        let admin = Admin::open(&engine.kafka)
+            .map_err(|cause| refused(&engine, cause.code(), cause.to_string(), "kafka"))?;
         say(&definitions.warnings, engine.logging.format);
         let readiness = Readiness::new();
         tokio::spawn(reach::until_reached(admin.clone(), readiness.clone()));
@@ -91,6 +94,7 @@ impl Daemon {
             meter: Meter::new(),
             paths,
             plugins: catalog,
+            warnings: reach::warnings(&engine.kafka),
         };
         let address = listener.map(|listener| serve(listener, api));
         Ok(Daemon { running, readiness, grace: engine.shutdown.grace, api: address })
@@ -147,12 +151,10 @@ fn open_store(engine: &Engine) -> Result<FileStore, Error> {
     })
 }
 
-/// Settings that librdkafka refuses stand in `[kafka]`, so they are a matter of configuration.
-fn open_admin(kafka: &Kafka) -> Result<Admin, Error> {
-    Admin::open(kafka).map_err(|cause| {
-        let location = Location::File("[kafka]".into());
-        Error::Config(vec![Finding::new(cause.code(), Severity::Error, location, cause.to_string())])
-    })
+/// A setting that was read well and cannot be used all the same.
+fn refused(engine: &Engine, code: &'static str, reason: String, key: &str) -> Error {
+    let file = engine.file.clone().unwrap_or_else(|| PathBuf::from("config.toml"));
+    Error::Config(vec![Finding::new(code, Severity::Error, Location::File(file), reason).with_path(key)])
 }
 
 /// All files in the order of their names, good or not.
@@ -196,8 +198,8 @@ fn say_start(engine: &Engine) {
         broker = engine.kafka.bootstrap_servers,
         "starting"
     );
-    for server in reach::plaintext_beyond_loopback(&engine.kafka) {
-        tracing::warn!(server, "data travels to this broker unencrypted; set [kafka] security_protocol");
+    for reason in reach::warnings(&engine.kafka) {
+        tracing::warn!(reason, "unsafe configuration");
     }
 }
 

@@ -42,6 +42,7 @@ struct Stats {
     /// Microseconds.
     run_time: u64,
     connectors: Vec<Connector>,
+    warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -72,16 +73,12 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Error> {
 
 /// The table, for this moment since the epoch.
 fn text(sources: &[Source], stats: &Stats, now: Duration) -> String {
-    let Stats { connectors_runtime_version: version, sources_total, sources_running, run_time, connectors } =
-        stats;
-    let up = short(Duration::from_micros(*run_time));
-    let summary =
-        format!("pico-connectors {version}, up {up}: {sources_running} of {sources_total} sources run\n");
+    let summary = summary(stats);
     if sources.is_empty() {
         return format!("{summary}no definition is loaded\n");
     }
     let sent: BTreeMap<&str, u64> =
-        connectors.iter().map(|one| (one.key.as_str(), one.messages_sent)).collect();
+        stats.connectors.iter().map(|one| (one.key.as_str(), one.messages_sent)).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["SOURCE", "STATUS", "CONDITIONS", "SINCE", "SENT", "CHECKPOINT", "LAST ERROR"]);
@@ -94,6 +91,17 @@ fn text(sources: &[Source], stats: &Stats, now: Duration) -> String {
         }
     }
     format!("{}{summary}", trimmed(&table.to_string()))
+}
+
+fn summary(stats: &Stats) -> String {
+    let Stats { connectors_runtime_version: version, sources_total, sources_running, run_time, .. } = stats;
+    let up = short(Duration::from_micros(*run_time));
+    let mut text =
+        format!("pico-connectors {version}, up {up}: {sources_running} of {sources_total} sources run\n");
+    for warning in &stats.warnings {
+        text.push_str(&format!("! {warning}\n"));
+    }
+    text
 }
 
 fn row(source: &Source, sent: Option<u64>, now: Duration) -> [String; 7] {
@@ -170,7 +178,7 @@ mod tests {
     fn stats() -> Stats {
         serde_json::from_value(json!({
             "connectors_runtime_version": "0.1.0", "sources_total": 3, "sources_running": 2,
-            "run_time": 8_040_000_000_u64, "process_id": 1,
+            "run_time": 8_040_000_000_u64, "process_id": 1, "warnings": ["unsafe"],
             "connectors": [{"key": "random", "messages_sent": 112_904, "status": "running"}],
         }))
         .unwrap()
@@ -196,6 +204,7 @@ mod tests {
         orders_cdc  ◐ running  backing_off(7/30)    41s        –    1m1s ago  broker unavailable
         metrics_in  ✗ error    –                  12m0s        –           –  disk full
         pico-connectors 0.1.0, up 2h14m: 2 of 3 sources run
+        ! unsafe
         ");
     }
 

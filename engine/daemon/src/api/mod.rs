@@ -21,6 +21,7 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{get, post};
 use pico_actors::handle::Engine;
+use pico_config::Http;
 use serde::Serialize;
 
 use crate::plugins::Catalog;
@@ -50,6 +51,8 @@ pub(crate) struct Api {
     pub(crate) paths: Paths,
     /// What libraries can be found.
     pub(crate) plugins: Catalog,
+    /// What is unsafe about the configuration, for `/stats`.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Absolute paths, so that nobody has to guess which folder a daemon means.
@@ -65,10 +68,28 @@ pub(crate) struct Paths {
     pub(crate) plugins: Vec<PathBuf>,
 }
 
+/// Paths that are taken, so that metrics cannot be there.
+const OWN_PATHS: [&str; 6] = ["/", "/health", "/ready", "/stats", "/plugins", "/sources"];
+
+/// Whether metrics may be served at the path that was configured.
+///
+/// # Errors
+/// Something else is served there.
+pub(crate) fn check_endpoint(http: &Http) -> Result<(), String> {
+    let path = http.metrics_endpoint.as_str();
+    let is_taken = OWN_PATHS.contains(&path) || path.starts_with("/sources/");
+    if http.metrics_enabled && is_taken {
+        return Err(format!("metrics cannot be served at `{path}`, where the API serves something else"));
+    }
+    Ok(())
+}
+
 /// All routes, behind the guard. `bound` is the address that requests may name.
 pub(crate) fn router(api: Api, bound: SocketAddr) -> Router {
     let metrics_endpoint = api.metrics.is_some().then(|| api.metrics_endpoint.clone());
+    // Without the checks that refuse a leading `:`, which is a legal path.
     let mut router = Router::new()
+        .without_v07_checks()
         .route("/", get(banner))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))

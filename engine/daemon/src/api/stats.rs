@@ -31,6 +31,7 @@ pub(super) struct Stats {
     sources_total: usize,
     sources_running: usize,
     paths: Paths,
+    warnings: Vec<String>,
     connectors: Vec<Connector>,
 }
 
@@ -73,6 +74,7 @@ pub(super) async fn stats(State(api): State<Arc<Api>>) -> Json<Stats> {
         sources_total: enabled().count(),
         sources_running: enabled().filter(|source| source.status == Status::Running).count(),
         paths: api.paths.clone(),
+        warnings: api.warnings.clone(),
         connectors: sources.iter().map(|source| connector(&api, source, &totals)).collect(),
     })
 }

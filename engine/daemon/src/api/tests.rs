@@ -71,6 +71,7 @@ impl Server {
                 plugins: vec!["/usr/local/lib".into()],
             },
             plugins: Catalog::new(&engine, &[]),
+            warnings: vec!["unsafe".to_owned()],
         };
         let router = router(api, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)));
         Server { router, readiness, engine: running }
@@ -231,6 +232,7 @@ async fn stats_have_the_known_names_and_absolute_paths() {
         assert!(stats.get(field).is_some_and(|value| !value.is_null()), "{field}");
     }
     assert_eq!(stats["paths"]["state"], "/var/lib/pico");
+    assert_eq!(stats["warnings"], serde_json::json!(["unsafe"]));
     let good = stats["connectors"].as_array().unwrap().iter().find(|one| one["key"] == "good").unwrap();
     for field in ["messages_produced", "messages_sent", "messages_filtered", "errors", "connector_type"] {
         assert!(good.get(field).is_some(), "{field}");
@@ -264,4 +266,18 @@ async fn after_the_end_a_command_says_that_the_daemon_is_shutting_down() {
     assert!(server.engine.shutdown(Duration::from_secs(5)).await);
     let (status, _, problem) = server.ask("POST", "/sources/good/pause").await;
     assert_eq!((status, problem["code"].as_str().unwrap()), (503, "engine.ending"));
+}
+
+#[tokio::test]
+async fn metrics_cannot_take_the_place_of_another_route() {
+    let at = |path: &str| Http { metrics_endpoint: path.to_owned(), ..Http::default() };
+    for taken in OWN_PATHS.iter().chain(&["/sources/x", "/sources/x/stop"]) {
+        assert!(check_endpoint(&at(taken)).is_err(), "{taken}");
+        assert!(check_endpoint(&Http { metrics_enabled: false, ..at(taken) }).is_ok(), "{taken}");
+    }
+    for free in ["/metrics", "/ops/metrics", "/:metrics", "/healthy"] {
+        assert!(check_endpoint(&at(free)).is_ok(), "{free}");
+        // What axum cannot route it refuses by a panic.
+        drop(Router::<()>::new().without_v07_checks().route(free, get(banner)));
+    }
 }
