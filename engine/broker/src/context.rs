@@ -149,6 +149,14 @@ impl Shared {
         }
     }
 
+    /// A report without an offset is librdkafka's own conclusion, drawn from the success of a later request. It is
+    /// wrong where a broker took the later one from a client it did not know yet.
+    fn unconfirmed(&self, topic: &str, ticket: Ticket) {
+        let failure = error::unconfirmed(topic);
+        self.slots.fail(ticket, failure.clone());
+        self.lose(failure);
+    }
+
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -182,6 +190,7 @@ impl ProducerContext for Context {
             fault::point("first_report");
         }
         match report {
+            Ok(message) if message.offset() < 0 => self.0.unconfirmed(message.topic(), ticket),
             Ok(_) => self.0.clear_error(),
             Err((error, message)) => {
                 let code = error.rdkafka_error_code().unwrap_or(Code::Unknown);

@@ -157,7 +157,8 @@ impl Courier {
         }
         self.find_topics(batch)?;
         fault::point("topics_created");
-        self.enqueue(batch, ticket)
+        let introduced = self.introduce(batch, ticket)?;
+        self.enqueue(batch, ticket, &introduced)
     }
 
     /// Opens the client at a position where there is none.

@@ -103,6 +103,13 @@ pub(crate) fn not_created(topic: &str, code: Code, words: &str, more: usize) -> 
     DeliveryFailure { cause, is_client_lost: false, needs_human: is_identity(code) }
 }
 
+/// A record counts as delivered in the client and was never confirmed by the broker.
+pub(crate) fn unconfirmed(topic: &str) -> DeliveryFailure {
+    let message = format!("the broker confirmed later records of topic {topic:?} and not those before them");
+    let cause = Cause::new("broker.unconfirmed", message);
+    DeliveryFailure { cause, is_client_lost: true, needs_human: false }
+}
+
 /// No report for too long. The client's last complaint says more than the silence.
 pub(crate) fn silent(waited: Duration, complaint: Option<(Code, String)>) -> DeliveryFailure {
     without_answer("broker.silent", format!("no delivery report for {waited:.1?}"), complaint)

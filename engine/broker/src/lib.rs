@@ -8,6 +8,7 @@
 //! - records of a source enter its clients in the order of the batches, from one thread (the courier);
 //! - after a batch that was not sent whole nothing that was waiting behind it is sent;
 //! - a batch enters a client only when every topic it names is known to exist;
+//! - the first record of a client for a topic goes alone;
 //! - every batch is settled exactly once, when no report of it is outstanding or its client was dropped;
 //! - librdkafka gives nothing up by itself: deadlines are ours and count silence.
 //!
@@ -20,6 +21,7 @@ mod context;
 mod courier;
 mod error;
 mod fault;
+mod introducing;
 mod native;
 mod plan;
 mod port;

@@ -117,28 +117,26 @@ impl Courier {
         }
     }
 
-    /// Puts every record in, group after group, up to the first that is refused.
-    pub(crate) fn enqueue(&mut self, batch: &Routed, ticket: Ticket) -> Result<(), DeliveryFailure> {
+    /// Puts every record in, group after group, up to the first that is refused. The first ones of the groups at the
+    /// positions `introduced` are in already.
+    pub(crate) fn enqueue(
+        &mut self,
+        batch: &Routed,
+        ticket: Ticket,
+        introduced: &[usize],
+    ) -> Result<(), DeliveryFailure> {
         let half = batch.outgoing() / 2;
         let mut chunk = Vec::with_capacity(CHUNK);
         let mut record = 0;
-        for group in batch.groups() {
+        for (position, group) in batch.groups().iter().enumerate() {
             let lane = self.lane(group, ticket)?;
+            let mut is_sent = introduced.binary_search(&position).is_ok();
             for outgoing in batch.entries(group) {
                 if record == half {
                     fault::point("half_enqueued");
                 }
-                let (payload, key) = (outgoing.payload, outgoing.key);
-                self.measure(&lane, record, payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len))?;
-                let message = Message::new(payload, key, ticket.opaque(record));
-                if outgoing.timestamp_ms.is_none() && !outgoing.has_headers() {
-                    chunk.push(message);
-                } else {
-                    self.put(&lane, &mut chunk)?;
-                    self.put_one(&lane, &message, &outgoing)?;
-                }
-                if chunk.len() == CHUNK {
-                    self.put(&lane, &mut chunk)?;
+                if !std::mem::take(&mut is_sent) {
+                    self.put_in(&lane, &mut chunk, record, &outgoing)?;
                 }
                 record += 1;
             }
@@ -147,7 +145,27 @@ impl Courier {
         Ok(())
     }
 
-    fn lane(&self, group: &Group, ticket: Ticket) -> Result<Lane, DeliveryFailure> {
+    /// Puts one record in, or into the chunk that goes in together.
+    pub(crate) fn put_in<'b>(
+        &mut self,
+        lane: &Lane,
+        chunk: &mut Vec<Message<'b>>,
+        record: u32,
+        outgoing: &Outgoing<'b>,
+    ) -> Result<(), DeliveryFailure> {
+        let (payload, key) = (outgoing.payload, outgoing.key);
+        self.measure(lane, record, payload.map_or(0, <[u8]>::len) + key.map_or(0, <[u8]>::len))?;
+        let message = Message::new(payload, key, lane.ticket.opaque(record));
+        if outgoing.timestamp_ms.is_none() && !outgoing.has_headers() {
+            chunk.push(message);
+            if chunk.len() == CHUNK { self.put(lane, chunk) } else { Ok(()) }
+        } else {
+            self.put(lane, chunk)?;
+            self.put_one(lane, &message, outgoing)
+        }
+    }
+
+    pub(crate) fn lane(&self, group: &Group, ticket: Ticket) -> Result<Lane, DeliveryFailure> {
         let at = self.desk.plan.blocks[usize::from(group.block)].client;
         let topic = self.clients[at].as_ref().and_then(|client| client.topics.get(&group.topic));
         let topic = topic.ok_or_else(|| error::unavailable(&group.topic, Code::UnknownTopicOrPartition))?;
@@ -160,7 +178,7 @@ impl Courier {
     }
 
     /// Puts a chunk in, waiting while the queue is full, and empties it.
-    fn put(&mut self, lane: &Lane, chunk: &mut Vec<Message<'_>>) -> Result<(), DeliveryFailure> {
+    pub(crate) fn put(&mut self, lane: &Lane, chunk: &mut Vec<Message<'_>>) -> Result<(), DeliveryFailure> {
         let mut done = 0;
         let mut full_since = None;
         while done < chunk.len() {
@@ -242,9 +260,9 @@ impl Courier {
 }
 
 /// Where the records of one group go.
-struct Lane {
+pub(crate) struct Lane {
     at: usize,
-    topic: Rc<Topic>,
+    pub(crate) topic: Rc<Topic>,
     name: Arc<str>,
     ticket: Ticket,
 }

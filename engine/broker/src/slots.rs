@@ -113,6 +113,19 @@ impl Slots {
         open.as_ref().is_some_and(|open| open.generation == ticket.generation)
     }
 
+    /// Whether every report that was to come for the batch so far has come. While its records are being put in, one
+    /// count is held for that.
+    pub(crate) fn is_quiet(&self, ticket: Ticket) -> bool {
+        let present = self.slot(ticket.slot).state.load(Ordering::Acquire);
+        present >> u32::BITS != u64::from(ticket.generation) || present as u32 <= 1
+    }
+
+    /// Whether the batch failed, or is given up.
+    pub(crate) fn has_failed(&self, ticket: Ticket) -> bool {
+        let open = lock(&self.slot(ticket.slot).open);
+        open.as_ref().is_none_or(|open| open.generation != ticket.generation || open.has_failed)
+    }
+
     /// `count` more reports of an open batch will come.
     pub(crate) fn expect(&self, ticket: Ticket, count: u32) {
         // Batches are given up by the thread that calls this, so the slot is still the ticket's.

@@ -1,5 +1,6 @@
 //! The topics of one client: which are known to exist, and how they become known.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,6 +24,27 @@ pub(crate) struct Topic {
     pub(crate) handle: Handle,
     /// What to give librdkafka as partition.
     pub(crate) partition: i32,
+    /// Whether the first record of its client for it, which goes alone, has not been taken yet.
+    is_new: Cell<bool>,
+}
+
+impl Topic {
+    fn new(handle: Handle, partitions: i32) -> Topic {
+        let is_single = partitions == 1;
+        let partition = if is_single { ONLY_PARTITION } else { BY_PARTITIONER };
+        // Of several partitions nobody knows beforehand which one a record will go to.
+        Topic { handle, partition, is_new: Cell::new(is_single) }
+    }
+
+    /// Whether the broker has yet to take a record of this client here; from now on it is not asked again.
+    pub(crate) fn take_new(&self) -> bool {
+        self.is_new.take()
+    }
+
+    /// It did not take the record.
+    pub(crate) fn put_new_back(&self) {
+        self.is_new.set(true);
+    }
 }
 
 /// What one look at the broker said of the topics asked for.
@@ -75,8 +97,7 @@ impl Topics {
         for (name, handle) in asked {
             match seen.get(&*name) {
                 Some(Ok(partitions)) if *partitions > 0 => {
-                    let partition = if *partitions == 1 { ONLY_PARTITION } else { BY_PARTITIONER };
-                    self.known.insert(name, Rc::new(Topic { handle, partition }));
+                    self.known.insert(name, Rc::new(Topic::new(handle, *partitions)));
                 }
                 // Just being made: the broker knows the name and no partition yet.
                 Some(Ok(_)) | None | Some(Err(Code::LeaderNotAvailable)) => look.missing.push(name),

@@ -4,6 +4,7 @@
 
 mod delivery;
 mod faults;
+mod first;
 mod identity;
 mod support;
 mod topics;
