@@ -35,6 +35,9 @@ use leave::Exit;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    // Reads FAILPOINTS, in a build for chaos runs only.
+    #[cfg(feature = "failpoints")]
+    let _scenario = fail::FailScenario::setup();
     let exit = match cli::parse() {
         Ok(cli) => dispatch(&cli).unwrap_or_else(|error| error::report(&error, cli.format())),
         Err(exit) => exit,
