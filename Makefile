@@ -34,7 +34,7 @@ help:
 demo: build-packages
 	@echo "— building pico-connectors and the random source (the first time takes some minutes) —"
 	$(cargo) build --locked -p pico-connectors -p picomq-connector-random-source
-	DEMO_SECONDS=$(DEMO_SECONDS) $(target)/debug/pico-connectors dev
+	$(target)/debug/pico-connectors dev $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
 ## Runs the daemon, built for speed, on CONFIG=config.toml.
 run: build-packages

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the support too")]
 
 mod check;
+mod docs;
 mod run;
 mod status;
 mod support;
