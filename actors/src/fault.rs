@@ -4,8 +4,11 @@
 /// `fail` crate. Without the feature `failpoints` this is nothing.
 macro_rules! fault {
     ($name:literal) => {{
-        // The point returns from its own closure, not from the function it stands in.
-        (|| fail::fail_point!($name, |_| $crate::fault::die()))()
+        // The point returns from a function of its own, not from the one it stands in.
+        fn point() {
+            fail::fail_point!($name, |_| $crate::fault::die());
+        }
+        point();
     }};
 }
 pub(crate) use fault;
