@@ -9,7 +9,10 @@ pub(crate) fn point(name: &'static str) {
     let _ = name;
 }
 
-#[allow(dead_code, reason = "what the macro calls is decided by the feature of the crate `fail`, whoever set it")]
+#[allow(
+    dead_code,
+    reason = "what the macro calls is decided by the feature of the crate `fail`, whoever set it"
+)]
 fn die() {
     // SIGKILL to oneself is delivered before the call returns: no destructor and no buffer is run after this line.
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
