@@ -59,7 +59,9 @@ impl Courier {
                 let cause = Cause::new("broker.panicked", "the thread that sends records panicked");
                 let failure = DeliveryFailure { cause, is_client_lost: true, needs_human: false };
                 courier.give_up(&failure);
+                // What was still in the inbox is given up with it; whoever waits for an answer hears of that.
                 drop(inbox);
+                desk.drops_asked.store(0, Ordering::Release);
                 desk.slots.abandon(&failure);
             }
         })
@@ -91,7 +93,7 @@ impl Courier {
             Command::Deliver { batch, ticket } => self.ship(batch, ticket),
             Command::Drop(reply) => {
                 self.give_up(&dropped());
-                self.desk.drops_asked.fetch_sub(1, Ordering::AcqRel);
+                self.desk.drop_done();
                 // Whoever asked may be gone.
                 let _ = reply.send(());
             }

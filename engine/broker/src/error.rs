@@ -110,6 +110,13 @@ pub(crate) fn unconfirmed(topic: &str) -> DeliveryFailure {
     DeliveryFailure { cause, is_client_lost: true, needs_human: false }
 }
 
+/// A topic that was created and does not appear.
+pub(crate) fn not_visible(topic: &str, waited: Duration) -> DeliveryFailure {
+    let message = format!("topic {topic:?} was created and the broker does not show it for {waited:.1?}");
+    let cause = Cause::new("broker.topic_not_visible", message);
+    DeliveryFailure { cause, is_client_lost: false, needs_human: false }
+}
+
 /// No report for too long. The client's last complaint says more than the silence.
 pub(crate) fn silent(waited: Duration, complaint: Option<(Code, String)>) -> DeliveryFailure {
     without_answer("broker.silent", format!("no delivery report for {waited:.1?}"), complaint)

@@ -87,7 +87,7 @@ impl BrokerPort for KafkaBroker {
         let (reply, dropped) = oneshot::channel();
         self.desk.drops_asked.fetch_add(1, Ordering::AcqRel);
         if !self.desk.send_if_running(Command::Drop(reply)) {
-            self.desk.drops_asked.fetch_sub(1, Ordering::AcqRel);
+            self.desk.drop_done();
         }
         // An error says that there is no courier any more, and with it no client.
         Box::pin(async move { dropped.await.unwrap_or(()) })
@@ -143,6 +143,13 @@ impl Desk {
             Line::Open(sender) => sender.send(command).is_ok(),
             Line::Idle | Line::Closed => false,
         }
+    }
+
+    /// One request to drop the client is carried out, or concerns nobody.
+    pub(crate) fn drop_done(&self) {
+        // A courier that panicked took all requests with it.
+        let less = |asked: usize| asked.checked_sub(1);
+        let _ = self.drops_asked.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
     fn close(&self, command: Command) {

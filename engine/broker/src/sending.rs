@@ -23,8 +23,6 @@ const CHUNK: usize = 1_000;
 const LOOK_WAIT_MS: i32 = 500;
 /// Pause before another look: the broker could not be asked, or does not show a topic it just made.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
-/// A created topic is visible within this time, or something is wrong with the broker.
-const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 /// As a timestamp: the time of producing.
 const NOW: i64 = 0;
 /// Pause while a client's queue is full.
@@ -63,12 +61,16 @@ impl Courier {
             return Ok(());
         }
         self.create(batch, &missing)?;
-        let created = Instant::now();
+        let mut progress = Instant::now();
         loop {
+            let before = missing.len();
             missing = self.look(at, &missing)?;
             let Some(hidden) = missing.first() else { return Ok(()) };
-            if created.elapsed() > VISIBLE_WITHIN {
-                return Err(error::unavailable(hidden, Code::UnknownTopicOrPartition));
+            if missing.len() < before {
+                progress = Instant::now();
+            }
+            if progress.elapsed() > self.desk.plan.batch_deadline {
+                return Err(error::not_visible(hidden, progress.elapsed()));
             }
             self.pause(LOOK_PAUSE)?;
         }

@@ -318,7 +318,7 @@ fn a_panic_of_whoever_hears_the_reports_is_a_lost_client() {
 }
 
 #[test]
-fn a_closed_port_refuses_and_leaves_no_thread() {
+fn a_closed_port_refuses() {
     let topic = fresh("closed");
     let (_cluster, settings) = mock(&topic);
     let mut source = Source::new(settings);

@@ -7,4 +7,5 @@ mod faults;
 mod first;
 mod identity;
 mod support;
+mod threads;
 mod topics;

@@ -91,7 +91,7 @@ fn a_refused_secret_is_not_shown() {
 }
 
 #[test]
-fn nothing_overrides_what_the_engine_owns() {
+fn nothing_overrides_what_the_engine_owns_b088() {
     let owned = [
         ("acks", "0"),
         ("request.required.acks", "1"),
