@@ -179,10 +179,10 @@ fn a_fatal_client_is_replaced_b089() {
     source.deliver(one("third")).is_good();
 }
 
-/// A retried request that the broker had appended already is answered as a duplicate: its records are in the log,
-/// and nobody knows at which offset.
+/// A request that the broker says it appended before, at an offset it no longer knows, cannot be told from one that
+/// librdkafka only concludes to be there: the batch is repeated.
 #[test]
-fn a_report_without_an_offset_is_a_delivery() {
+fn a_report_without_an_offset_is_no_delivery() {
     let topic = fresh("twice");
     let (cluster, settings) = mock(&topic);
     let mut source = Source::new(settings);
@@ -190,6 +190,10 @@ fn a_report_without_an_offset_is_a_delivery() {
 
     let duplicate = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER];
     cluster.request_errors(RDKafkaApiKey::Produce, &duplicate);
+    let failure = source.deliver(one("second")).failure();
+    wait(source.port.drop_client());
+
+    assert_eq!((failure.cause.code, failure.is_client_lost), ("broker.unconfirmed", true));
     source.deliver(one("second")).is_good();
 }
 
