@@ -8,6 +8,7 @@ SHELL := bash
 
 cargo := cargo
 all := --locked --workspace --features pico-connectors/failpoints
+shipped := --locked --workspace
 target := $(or $(CARGO_TARGET_DIR),target)
 log := $(target)/make-test.log
 services := chaos-tests/services
@@ -46,8 +47,9 @@ check: build-packages
 	@mkdir -p $(target) && : > $(log)
 	@echo "— format —"
 	$(cargo) fmt --all --check
-	@echo "— lints —"
+	@echo "— lints, with the fail points and as it is shipped —"
 	$(cargo) clippy $(all) --all-targets -- -D warnings
+	$(cargo) clippy $(shipped) --all-targets -- -D warnings
 	@echo "— binaries, plugins, examples —"
 	$(cargo) build $(all) --lib --bins --examples
 	@echo "— tests without servers —"
