@@ -6,6 +6,8 @@ mod delivery;
 mod faults;
 mod first;
 mod identity;
+#[cfg(feature = "failpoints")]
+mod kills;
 mod support;
 mod threads;
 mod topics;

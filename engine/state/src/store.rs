@@ -106,15 +106,20 @@ impl FileStore {
         .await
     }
 
-    /// Keeps what a person asked, durably, before the answer to them is given. One call a key at a time.
+    /// Keeps what a person asked, durably, before the answer to them is given.
     ///
     /// # Errors
     /// [`StateError::Io`] when it could not be written; what was asked before holds then.
     pub async fn set_asked(&self, key: &SourceKey, asked: Asked) -> Result<(), StateError> {
-        let names = Names::of(key);
         let folder = self.folder.clone();
         let content = format!("{}\n", asked.as_str());
-        blocking(move || folder.replace(&names.asked, &names.asked_temporary, content.as_bytes())).await
+        // In turn with everything else that writes for this source: an opening removes leftovers.
+        let held = self.slot(key).await.lock_owned().await;
+        blocking(move || {
+            let Names { asked, asked_temporary, .. } = &*held.names;
+            folder.replace(asked, asked_temporary, content.as_bytes())
+        })
+        .await
     }
 
     /// The slot of a key, made where this process has none.

@@ -14,8 +14,8 @@ const KILLS_MIN: u32 = 220;
 const SAVES_MIN: u64 = 1000;
 /// On a disk on which a save takes longer than a child lives the test ends here.
 const KILLS_MAX: u32 = 3000;
-/// Latest kill after the first word of the child: a save takes about a millisecond.
-const KILL_WITHIN_US: u64 = 12_000;
+/// Latest kill after the first word of the child: a save takes from half a millisecond to ten.
+const KILL_WITHIN_US: u64 = 40_000;
 
 /// Runs a child that saves, kills it after `wait`, and gives the newest number it was told is saved.
 fn killed_after(folder: &Path, wait: Duration) -> Option<u64> {

@@ -139,6 +139,27 @@ async fn what_was_asked_last_is_kept() {
     assert_eq!(mode_of(&folder.path().join("orders.asked")), 0o600);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_while_the_source_opens_and_saves_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::open_folder(folder.path()).unwrap();
+    let opening = store.clone();
+    let openings = tokio::spawn(async move {
+        for number in 1..60 {
+            let (lease, _) = opening.open(&key("orders")).await.unwrap();
+            lease.save(number, b"state".to_vec()).await.unwrap();
+        }
+    });
+
+    for round in 0..60 {
+        let asked = [Asked::Paused, Asked::Running][round % 2];
+        store.set_asked(&key("orders"), asked).await.unwrap();
+        assert_eq!(store.asked(&key("orders")).await.unwrap(), asked);
+    }
+
+    openings.await.unwrap();
+}
+
 #[tokio::test]
 async fn another_word_in_the_asked_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
