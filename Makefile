@@ -21,7 +21,7 @@ tests_with_servers := chaos clients kafka
 DEMO_SECONDS ?=
 CONFIG ?= config.toml
 FUZZ_SECONDS ?= 60
-# For `make chaos`: how many random kills a story.
+# For `make chaos`: how many kills in all its stories together.
 KILLS ?= 1000
 
 .NOTPARALLEL:
@@ -81,7 +81,7 @@ fetch:
 	@$(services)/kafka/fetch.sh
 	@$(services)/python.sh
 
-## The kill stories at length: KILLS=1000 random kills each. Hours.
+## The stories at length, with KILLS=1000 kills instead of some hundred. More than an hour.
 chaos: packages fetch
 	$(cargo) build $(all) --lib --bins --examples
 	CHAOS_KILLS=$(KILLS) $(cargo) test $(all) --test chaos -- --nocapture
@@ -94,7 +94,7 @@ bench: packages fetch
 
 ## Applies each wrong change of chaos-tests/mutants and sees the named test fail.
 mutants: build-packages
-	chaos-tests/mutants/run.sh
+	CARGO="$(cargo)" chaos-tests/mutants/run.sh
 
 ## Runs each fuzz target for FUZZ_SECONDS=60. Installs cargo-fuzz the first time.
 fuzz: build-packages
