@@ -1,5 +1,6 @@
 //! Topics that are missing, made, refused, deleted.
 
+use pico_actors::ports::DeliveryEvent;
 use pico_broker::Admin;
 use pico_config::{Replication, TopicBlock};
 use picomq_connector_sdk::Record;
@@ -119,6 +120,26 @@ fn a_batch_with_a_missing_topic_sends_nothing_and_later_ones_do_not_overtake_it_
     assert_eq!(texts_in(&missing).len(), 1);
 }
 
+/// The producer hears of a failure a moment after it happened; what it hands over in that moment is behind it too.
+#[test]
+fn a_batch_handed_over_just_after_one_failed_does_not_overtake_it() {
+    let topic = fresh("overtaken");
+    outside().create(&topic, 1, &[]);
+    let mut source = Source::on_kafka(vec![by_field()]);
+    source.deliver_json(vec![record_for(&topic, 0)]).is_good();
+
+    for number in 1..20 {
+        let failing =
+            source.deliver_json(vec![record_for(&topic, number), record_for(&fresh("missing"), number)]);
+        assert!(matches!(failing.next(), DeliveryEvent::Failed(_)));
+        let late = source.deliver_json(vec![record_for(&topic, number + 1)]);
+        assert_eq!(late.failure().cause.code, "broker.not_sent");
+        assert_eq!(failing.next(), DeliveryEvent::Settled);
+    }
+
+    assert_eq!(texts_in(&topic).len(), 1);
+}
+
 #[test]
 fn one_failing_source_leaves_another_on_the_same_admin_client_alone_b071() {
     let topic = fresh("healthy");
@@ -143,8 +164,7 @@ fn a_deleted_topic_is_made_again_where_it_may_be_b085() {
     let mut nacks = 0;
     while nacks < 10 {
         let events = source.deliver_json(vec![record_for(&topic, 2)]).all();
-        if events == [pico_actors::ports::DeliveryEvent::Enqueued, pico_actors::ports::DeliveryEvent::Settled]
-        {
+        if events == [DeliveryEvent::Enqueued, DeliveryEvent::Settled] {
             break;
         }
         nacks += 1;
