@@ -1,6 +1,7 @@
 //! Stage and apply: which candidate a verdict promotes, whatever happened to the polls before.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use picomq_connector_sdk::conformance::{Bench, Setting};
 use picomq_connector_sdk::{
@@ -16,6 +17,8 @@ struct Counter {
     staged: Staged<u64>,
     next: Mutex<Next>,
     promoted: Mutex<Vec<Option<u64>>>,
+    /// Does not hand its next Ack on.
+    forgets: AtomicBool,
 }
 
 /// What a poll does.
@@ -39,7 +42,12 @@ impl Source for Counter {
 
     async fn open(_: Nothing, context: OpenContext) -> Result<Counter, Error> {
         let staged = Staged::open(&context, 1, || 0)?;
-        Ok(Counter { staged, next: Mutex::new(Next::Record), promoted: Mutex::default() })
+        Ok(Counter {
+            staged,
+            next: Mutex::new(Next::Record),
+            promoted: Mutex::default(),
+            forgets: AtomicBool::new(false),
+        })
     }
 
     async fn poll(&self) -> Result<Batch, Error> {
@@ -59,6 +67,7 @@ impl Source for Counter {
 
     async fn on_batch_result(&self, verdict: Verdict) -> Result<(), Error> {
         match verdict {
+            Verdict::Ack if self.forgets.swap(false, Ordering::SeqCst) => {}
             Verdict::Ack => self.promoted.lock().expect("whole").push(self.staged.ack()),
             Verdict::Nack => self.staged.nack(),
         }
@@ -124,6 +133,17 @@ async fn a_nack_forgets_every_candidate() {
     bench.resolve(Verdict::Ack).await.unwrap();
     bench.resolve(Verdict::Nack).await.unwrap();
     assert_eq!((bench.source().staged.committed(), bench.source().staged.head()), (1, 1));
+}
+
+#[tokio::test]
+async fn an_ack_that_was_not_handed_on_is_made_up_by_the_next() {
+    let bench = open().await;
+    poll(&bench, Next::Record).await;
+    poll(&bench, Next::Record).await;
+    bench.source().forgets.store(true, Ordering::SeqCst);
+    bench.resolve(Verdict::Ack).await.unwrap();
+    bench.resolve(Verdict::Ack).await.unwrap();
+    assert_eq!(promoted(&bench), [Some(2)]);
 }
 
 #[tokio::test]

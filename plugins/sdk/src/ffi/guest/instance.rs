@@ -270,3 +270,6 @@ impl<S: Source> Dispatch for Instance<S> {
 fn gone() -> Outcome {
     Outcome::Failed(outcome::UNKNOWN, "the instance is gone".to_owned())
 }
+
+#[cfg(test)]
+mod tests;
