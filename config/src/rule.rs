@@ -30,7 +30,7 @@ pub enum Rule {
 pub enum Value {
     /// A scalar of the JSON payload.
     Field(FieldPath),
-    /// The first header of this name.
+    /// The last header of this name, as Kafka clients read one.
     Header(String),
     /// The record key as text.
     Key,
@@ -48,7 +48,7 @@ pub enum Value {
 pub enum HashOf {
     /// The text of a scalar of the JSON payload.
     Field(FieldPath),
-    /// The bytes of the first header of this name.
+    /// The bytes of the last header of this name.
     Header(String),
     /// The bytes of the record key.
     Key,

@@ -64,7 +64,7 @@ pub enum Part {
     Value,
     /// `{field:a.b}`: a scalar of the JSON payload as text.
     Field(FieldPath),
-    /// `{header:x}`: the first header of that name, as text.
+    /// `{header:x}`: the last header of that name, as text.
     Header(String),
     /// `{key}`: the record's key as text.
     Key,
