@@ -13,7 +13,9 @@ impl Lifecycle {
             return;
         }
         self.nack_needs_human = failure.needs_human || (self.is_failing() && self.nack_needs_human);
-        self.blame(Blame::Nack, cause);
+        if !self.is_behind_failed(failure.number) {
+            self.blame(Blame::Nack, cause);
+        }
         self.rewind_from(failure.number, true, effects);
         if failure.is_client_lost {
             // Also in a rewind that began for another reason: else the reports never end and nobody is quiet.
@@ -63,6 +65,11 @@ impl Lifecycle {
 
     fn is_failing(&self) -> bool {
         matches!(self.phase, Phase::Rewinding { is_counted: true, .. })
+    }
+
+    /// Whether an older batch failed before, or this one did: people need the first cause, not what followed from it.
+    fn is_behind_failed(&self, number: u64) -> bool {
+        matches!(self.phase, Phase::Rewinding { is_counted: true, from, .. } if number >= from)
     }
 
     /// Enters a rewind, or lowers the one under way; a later failure changes nothing.

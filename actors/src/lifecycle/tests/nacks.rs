@@ -4,7 +4,7 @@ use super::{Rig, limits, open_failure};
 use crate::lifecycle::{
     Asked, Effect, Ended, Event, Input, Lifecycle, Order, Phase, PolledKind, Stage, Status, Wait,
 };
-use crate::ports::OpenKind;
+use crate::ports::{Cause, OpenKind};
 
 /// `count` nacked batches from `number` on; returns the next number.
 fn nacks(rig: &mut Rig, number: u64, count: u64) -> u64 {
@@ -169,4 +169,30 @@ fn a_pause_wins_over_the_limit_and_the_next_nack_halts() {
     assert_eq!((rig.life.phase(), rig.life.consecutive_nacks()), (Phase::Paused, 30));
     rig.order(Order::Resume).nack(next + 1).step(ended());
     assert!(matches!(rig.life.phase(), Phase::Halted { .. }));
+}
+
+#[test]
+fn what_fails_behind_a_failed_batch_does_not_hide_its_cause() {
+    let mut rig = Rig::running(limits(3), 0);
+    let fail = |rig: &mut Rig, number, message: &str| {
+        let cause = Cause::new("test.failed", message);
+        rig.event(Event::Failed {
+            number,
+            stage: Stage::Producer,
+            cause,
+            is_client_lost: false,
+            needs_human: false,
+        });
+    };
+    for number in 1..=3 {
+        rig.polled(number, PolledKind::Records);
+    }
+
+    fail(&mut rig, 2, "the topic is not there");
+    fail(&mut rig, 3, "a batch before it failed");
+    fail(&mut rig, 2, "its client was dropped");
+
+    assert_eq!(rig.life.last_error().unwrap().message, "the topic is not there");
+    fail(&mut rig, 1, "its record is too large");
+    assert_eq!(rig.life.last_error().unwrap().message, "its record is too large");
 }
