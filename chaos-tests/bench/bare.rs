@@ -6,7 +6,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use chaos_tests::daemon::{build_folder, scratch};
+use chaos_tests::binaries;
+use chaos_tests::site::scratch;
 
 use super::{BATCH, Bench, Load, WARM_SECONDS};
 
@@ -61,7 +62,7 @@ fn binary() -> &'static Path {
 
 /// The newest file at `out/path` of a build script's folder that begins with `name`.
 fn newest(name: &str, path: &str) -> Option<PathBuf> {
-    let folders = fs::read_dir(build_folder().join("build")).unwrap().flatten();
+    let folders = fs::read_dir(binaries::folder().join("build")).unwrap().flatten();
     folders
         .filter(|folder| folder.file_name().to_string_lossy().starts_with(name))
         .map(|folder| folder.path().join("out").join(path))

@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use chaos_tests::consumer::LogReader;
-use chaos_tests::daemon::{Daemon, Launch, Site, scratch};
+use chaos_tests::daemon::Daemon;
+use chaos_tests::launch::Launch;
+use chaos_tests::site::{Site, scratch};
 use chaos_tests::wait::{pause, wait_for};
 
 use super::{Bench, report_most};

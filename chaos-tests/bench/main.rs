@@ -24,8 +24,8 @@ use std::path::PathBuf;
 
 use chaos_tests::admin::Admin;
 use chaos_tests::campaign::count;
-use chaos_tests::daemon::scratch;
 use chaos_tests::kafka::{Kafka, Switches};
+use chaos_tests::site::scratch;
 
 /// Records in a batch: the window's bytes stay far below the engine's limit.
 const BATCH: u32 = 10_000;

@@ -36,11 +36,21 @@ impl Admin {
     /// Makes topics of one partition each, in one request; the result of each is checked, and then its appearance in
     /// the broker's metadata is waited for.
     pub fn create<T: AsRef<str>>(&self, topics: &[T], settings: &[(&str, &str)]) -> Result<()> {
+        self.create_with_partitions(topics, settings, 1)
+    }
+
+    /// The same with more partitions.
+    pub fn create_with_partitions<T: AsRef<str>>(
+        &self,
+        topics: &[T],
+        settings: &[(&str, &str)],
+        partitions: i32,
+    ) -> Result<()> {
         let wanted: Vec<NewTopic<'_>> = topics
             .iter()
             .map(|name| NewTopic {
                 name: name.as_ref(),
-                num_partitions: 1,
+                num_partitions: partitions,
                 replication: TopicReplication::Fixed(1),
                 config: settings.to_vec(),
             })

@@ -3,12 +3,15 @@
 //! A story calls these in its own order. Every look at the state goes into the ledger and the journal, every reading
 //! of the logs is followed by [`Ledger::settle`], so that a violation names what was broken last.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::consumer::LogReader;
-use crate::daemon::{Daemon, Launch, Site, scratch};
+use crate::daemon::Daemon;
 use crate::journal::{Event, Journal, Saved, wall_ms};
+use crate::launch::Launch;
 use crate::ledger::{Figures, Ledger, Plan, Report};
+use crate::site::{Site, scratch};
 use crate::statefile::StateFile;
 use crate::wait::{pause, wait_for};
 use crate::workload::Workload;
@@ -46,6 +49,8 @@ pub struct Campaign {
     ledger: Ledger,
     journal: Journal,
     reader: LogReader,
+    /// Where the state file is looked at.
+    folder: PathBuf,
     /// The state that the next recovery must pass, and when its time began.
     recovering: Option<(u64, Instant)>,
     last: Option<Saved>,
@@ -80,6 +85,7 @@ impl Campaign {
             ledger: Ledger::new(plan),
             reader: LogReader::new(reader_bootstrap)?,
             random: fastrand::Rng::with_seed(seed() ^ name_hash),
+            folder: site.state_folder(),
             site,
             workload,
             recovering: None,
@@ -97,6 +103,11 @@ impl Campaign {
         self.note(Event::Started { wall_ms: wall_ms(), how })?;
         self.mended()?;
         self.site.start(launch)
+    }
+
+    /// Looks at the state as `daemon` sees it, in its mount namespace; it is gone with the process.
+    pub fn look_inside(&mut self, daemon: &Daemon) {
+        self.folder = daemon.inside(&self.site.state_folder());
     }
 
     /// Says that something was broken. `holds_bytes` when network bytes may arrive late.
@@ -176,7 +187,8 @@ impl Campaign {
 
     /// One look at the state file. A file that is not whole is an error at any time: it is replaced by a rename.
     fn look(&mut self) -> Result<()> {
-        let Some(file) = self.site.state(&self.workload.key)? else {
+        let path = self.folder.join(format!("{}.state", self.workload.key));
+        let Some(file) = StateFile::read(&path)? else {
             if self.last.is_some() {
                 self.note(Event::SawNothing)?;
             }
@@ -187,8 +199,8 @@ impl Campaign {
             self.last = Some(state);
             self.note(Event::Saw { wall_ms: wall_ms(), state })?;
         }
-        if let Some((past, since)) = self.recovering.filter(|(past, _)| state.position > *past) {
-            debug_assert!(state.position > past);
+        let is_done = self.workload.max_count.is_some_and(|count| state.position >= count);
+        if let Some((_, since)) = self.recovering.filter(|(past, _)| is_done || state.position > *past) {
             self.recovering = None;
             let after_ms = u64::try_from(since.elapsed().as_millis()).expect("a run of hours");
             self.note(Event::Recovered { after_ms })?;
@@ -207,7 +219,7 @@ impl Campaign {
     }
 
     /// The end of a story: SIGTERM, exit 0, a last observation, the verdict.
-    pub fn drain(mut self, mut daemon: Daemon, within: Duration) -> Result<Report> {
+    pub fn drain(self, mut daemon: Daemon, within: Duration) -> Result<Report> {
         daemon.terminate();
         let status = daemon.wait_exit(within)?;
         if status.code() != Some(0) {
@@ -218,9 +230,14 @@ impl Campaign {
                 log,
             });
         }
+        self.judge()
+    }
+
+    /// A last observation and the verdict, for an engine that has ended or stands still.
+    pub fn judge(mut self) -> Result<Report> {
         self.observe()?;
         let report = self.ledger.finish();
-        eprintln!("{report}");
+        eprintln!("{}: {report}", self.workload.key);
         Ok(report)
     }
 

@@ -1,6 +1,6 @@
 //! Reads topics from the beginning to an end that is fixed before the reading starts.
 //!
-//! No group and no committed offsets: the reader assigns partition 0 of each topic at the offset it has got to. The
+//! No group and no committed offsets: the reader assigns one partition of each topic at the offset it has got to. The
 //! topics here are neither compacted nor written by transactions, so their offsets have no gaps.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
+use crate::wait::wait_for;
 use crate::{Error, Result};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-const PARTITION: i32 = 0;
 
 /// The header that says which batch a record was part of.
 pub const PROVENANCE: &str = "picomq.batch";
@@ -63,12 +63,18 @@ impl Entry {
 /// A reader of many topics that remembers how far it got in each.
 pub struct LogReader {
     consumer: BaseConsumer,
+    partition: i32,
     next: BTreeMap<String, i64>,
 }
 
 impl LogReader {
-    /// A reader at the beginning of everything.
+    /// A reader at the beginning of everything, for topics of one partition.
     pub fn new(bootstrap: &str) -> Result<Self> {
+        Self::of_partition(bootstrap, 0)
+    }
+
+    /// A reader of one partition of its topics.
+    pub fn of_partition(bootstrap: &str, partition: i32) -> Result<Self> {
         let consumer = ClientConfig::new()
             .set("bootstrap.servers", bootstrap)
             .set("group.id", "chaos-ledger")
@@ -79,7 +85,7 @@ impl LogReader {
             .set("reconnect.backoff.max.ms", "200")
             .create()
             .map_err(Error::kafka("make a consumer"))?;
-        Ok(Self { consumer, next: BTreeMap::new() })
+        Ok(Self { consumer, partition, next: BTreeMap::new() })
     }
 
     /// Forgets how far it got in `topic`: it was deleted, and a new one of its name begins at 0.
@@ -89,11 +95,26 @@ impl LogReader {
 
     /// Where the log of `topic` ends now; `None` when there is no such topic.
     pub fn end(&self, topic: &str) -> Result<Option<i64>> {
-        match self.consumer.fetch_watermarks(topic, PARTITION, ANSWER_WITHIN) {
-            Ok((_, end)) => Ok(Some(end)),
-            Err(KafkaError::MetadataFetch(code)) if is_unknown(code) => Ok(None),
-            Err(error) => Err(Error::kafka(format!("say where {topic} ends"))(error)),
+        // The client remembers for a while that it did not know a topic; the broker is asked first.
+        let metadata = self
+            .consumer
+            .fetch_metadata(Some(topic), ANSWER_WITHIN)
+            .map_err(Error::kafka(format!("say whether there is {topic}")))?;
+        if metadata.topics().iter().all(|found| found.partitions().is_empty()) {
+            return Ok(None);
         }
+        let what = format!("where {topic} ends");
+        wait_for(&what, ANSWER_WITHIN, || {
+            match self.consumer.fetch_watermarks(topic, self.partition, ANSWER_WITHIN) {
+                Ok((_, end)) => Ok(Ok(Some(end))),
+                Err(KafkaError::MetadataFetch(code)) if is_unknown(code) => Ok(Ok(None)),
+                // A topic made this moment: its log is not there yet.
+                Err(KafkaError::MetadataFetch(RDKafkaErrorCode::NotLeaderForPartition)) => {
+                    Err("its leader is not ready".to_owned())
+                }
+                Err(error) => Ok(Err(Error::kafka(format!("say {what}"))(error))),
+            }
+        })?
     }
 
     /// Gives every record between the last reading and the ends that the logs have *now* to `take`, in offset order
@@ -107,7 +128,7 @@ impl LogReader {
             if let Some(end) = self.end(topic)?.filter(|end| *end > next) {
                 ends.insert(topic.to_owned(), end);
                 assignment
-                    .add_partition_offset(topic, PARTITION, Offset::Offset(next))
+                    .add_partition_offset(topic, self.partition, Offset::Offset(next))
                     .map_err(Error::kafka("take an offset"))?;
             }
         }

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ports::free_port;
 use crate::wait::wait_for;
-use crate::{Error, Result, admin, daemon};
+use crate::{Error, Result, admin, daemon, site};
 
 /// The first start fetches 54 MB with Maven; later ones take 4 to 6 seconds on a quiet machine.
 const READY_WITHIN: Duration = Duration::from_secs(180);
@@ -79,7 +79,7 @@ impl Kafka {
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Kafka> = OnceLock::new();
         SHARED.get_or_init(|| {
-            let dir = daemon::scratch().join(format!("kafka-shared-{}", std::process::id()));
+            let dir = site::scratch().join(format!("kafka-shared-{}", std::process::id()));
             let switches = Switches { proxied: true, ..Switches::default() };
             Self::launch(&dir, switches, true).expect("a real Kafka is needed: see chaos-tests/services")
         })

@@ -42,7 +42,7 @@ pub struct Plan {
     pub pool: u64,
     /// The most records that can be in flight: window × largest batch.
     pub in_flight_max: u64,
-    /// The length of the random text of every record.
+    /// The length of the random text of every record; 0 for a source that writes none.
     pub text_len: usize,
     /// The text of a record is the same in every copy (the source has a `seed`).
     pub text_repeats: bool,
@@ -80,11 +80,12 @@ struct Seen {
     size: u64,
 }
 
-/// The document of the random source.
+/// The document of the random source, and of the faulty source's script, which has no text.
 #[derive(Deserialize)]
 struct Document<'a> {
     sequence: u64,
     user_id: &'a str,
+    #[serde(default)]
     text: &'a str,
 }
 

@@ -1,7 +1,7 @@
 //! The harness of the chaos tests: it starts the real binary against a real Kafka, breaks things, and checks what is
 //! left. It knows the engine as a process only (configuration in, API and state file out), never as a library.
 //!
-//! - [`kafka`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
+//! - [`binaries`], [`kafka`], [`site`], [`launch`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
 //! - [`workload`]: the definitions that the tests give to the engine.
 //! - [`consumer`], [`statefile`]: what is left to look at: the log and the saved position.
 //! - [`journal`], [`ledger`]: what happened, and the laws that must hold over log, state and journal.
@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+pub mod binaries;
 pub mod campaign;
 pub mod consumer;
 pub mod daemon;
@@ -19,9 +20,11 @@ mod error;
 pub mod http;
 pub mod journal;
 pub mod kafka;
+pub mod launch;
 pub mod ledger;
 pub mod ports;
 pub mod proxy;
+pub mod site;
 pub mod statefile;
 pub mod wait;
 pub mod workload;

@@ -2,8 +2,8 @@
 //! tests.
 //!
 //! The file is `PICOSTAT`, then little-endian: format version u32, life u64, number u64, length u32, CRC32C u32 over
-//! all bytes before it and the blob; then the blob, the plugin's own bytes. The random source keeps MessagePack,
-//! a named map that holds `produced`.
+//! all bytes before it and the blob; then the blob, the plugin's own bytes: MessagePack with a version mark, for the
+//! plugins that use the SDK's help.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -77,25 +77,23 @@ impl StateFile {
         bytes
     }
 
-    /// The position that the random source keeps: the count of records produced, wherever in the map it stands. 0
-    /// when the blob is empty: opened, nothing saved yet.
+    /// The count of records before the saved position: what the random source keeps as `count`, and the faulty
+    /// source's script as the whole of its state. 0 when the blob is empty: opened, nothing saved yet.
     pub fn position(&self) -> Result<u64> {
         if self.blob.is_empty() {
             return Ok(0);
         }
-        let value: serde_json::Value = rmp_serde::from_slice(&self.blob)
-            .map_err(|error| Error::malformed("the state of the random source", error.to_string()))?;
-        find(&value, "produced").ok_or_else(|| {
-            Error::malformed("the state of the random source", format!("no `produced` in {value}"))
-        })
+        let value = self.value()?;
+        let count = value["state"]["count"].as_u64().or_else(|| value["state"].as_u64());
+        count
+            .ok_or_else(|| Error::malformed("the state of a counting source", format!("no count in {value}")))
     }
-}
 
-fn find(value: &serde_json::Value, name: &str) -> Option<u64> {
-    let map = value.as_object()?;
-    map.get(name)
-        .and_then(serde_json::Value::as_u64)
-        .or_else(|| map.values().find_map(|inner| find(inner, name)))
+    /// The plugin's own bytes, read as the MessagePack that the SDK writes.
+    pub fn value(&self) -> Result<serde_json::Value> {
+        rmp_serde::from_slice(&self.blob)
+            .map_err(|error| Error::malformed("the state of a source", error.to_string()))
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -111,8 +109,7 @@ mod tests {
     use super::*;
 
     fn sample() -> StateFile {
-        let blob =
-            rmp_serde::to_vec_named(&serde_json::json!({"v": 1, "state": {"produced": 1042}})).unwrap();
+        let blob = rmp_serde::to_vec_named(&serde_json::json!({"v": 1, "state": {"count": 1042}})).unwrap();
         StateFile { life: u64::MAX - 3, number: 17, blob }
     }
 
@@ -122,6 +119,13 @@ mod tests {
 
         assert_eq!(read, sample());
         assert_eq!(read.position().unwrap(), 1042);
+    }
+
+    #[test]
+    fn a_state_that_is_a_bare_count_is_a_position_too() {
+        let blob = rmp_serde::to_vec_named(&serde_json::json!({"v": 1, "state": 7})).unwrap();
+
+        assert_eq!(StateFile { blob, ..sample() }.position().unwrap(), 7);
     }
 
     #[test]
