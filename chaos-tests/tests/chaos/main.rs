@@ -6,4 +6,17 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a story that cannot go on panics")]
 
+mod broker;
 mod harness;
+mod kills;
+mod nacks;
+mod network;
+mod plugin;
+mod process;
+mod refused;
+mod rights;
+mod stage;
+mod state;
+mod stop;
+mod topics;
+mod upstream;
