@@ -115,8 +115,9 @@ pub trait BrokerPort: Send + Sync + 'static {
     fn begin(&self, _number: u64) {}
 
     /// Takes one batch. Records enter the client in the order of the calls; what becomes of the batch is told to
-    /// `events`, which sees `Enqueued` and `Failed` at most once each and then `Settled` exactly once.
-    fn deliver(&self, batch: Routed, events: DeliveryEvents);
+    /// `events`, which sees `Enqueued` and `Failed` at most once each and then `Settled` exactly once. Once a batch
+    /// failed, the port sends nothing more of its `epoch`, whenever it is delivered: nothing overtakes it.
+    fn deliver(&self, epoch: u64, batch: Routed, events: DeliveryEvents);
 
     /// Drops the client: every outstanding report ends, as a failure. Records may still land (a late copy).
     fn drop_client(&self) -> BoxFuture<()>;

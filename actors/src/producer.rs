@@ -71,7 +71,7 @@ impl ProducerState {
         let events = move |event| {
             myself.cast(ProducerMsg::Delivery { epoch, number, event }).ok();
         };
-        self.args.broker.deliver(routed, Box::new(events));
+        self.args.broker.deliver(epoch, routed, Box::new(events));
     }
 
     fn delivery(&mut self, epoch: u64, number: u64, event: DeliveryEvent) {

@@ -98,7 +98,7 @@ pub(super) struct FakeClient {
 impl BrokerPort for FakeClient {
     fn warm(&self) {}
 
-    fn deliver(&self, batch: Routed, events: DeliveryEvents) {
+    fn deliver(&self, _: u64, batch: Routed, events: DeliveryEvents) {
         let fault = self.broker.faults.next().unwrap_or(BrokerFault::Works);
         if matches!(fault, BrokerFault::Works | BrokerFault::LandsButLost | BrokerFault::Slow(_)) {
             self.broker.append(&batch);

@@ -125,7 +125,7 @@ impl Port {
                 settle(&open.pop_front().unwrap());
             }
             let (sender, events) = mpsc::channel();
-            self.port.deliver(batch, Box::new(move |event| sender.send(event).unwrap_or(())));
+            self.port.deliver(1, batch, Box::new(move |event| sender.send(event).unwrap_or(())));
             open.push_back(events);
         }
         open.iter().for_each(settle);

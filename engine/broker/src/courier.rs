@@ -22,8 +22,6 @@ use crate::topics::Topics;
 
 /// How often silence is looked at while reports are outstanding; less where the deadline is short.
 const WATCH_EVERY: Duration = Duration::from_millis(250);
-/// Time for the producer to hear that a batch failed before it was sent.
-const HEARD_WITHIN: Duration = Duration::from_millis(20);
 /// Clients of one source that were given up and whose threads have not ended.
 const ENDING_MAX: usize = 8;
 
@@ -131,23 +129,14 @@ impl Courier {
                 fault::point("enqueued");
                 self.desk.slots.enqueued(ticket);
             }
-            Err(failure) => self.fail(ticket, failure),
+            Err(failure) => self.desk.slots.fail(ticket, failure),
         }
         self.desk.slots.release(ticket, 1);
     }
 
-    /// Fails a batch that was not sent whole. What is delivered until it is settled fails behind it; so it is
-    /// settled only when the producer has had time to hear of the failure and delivers nothing behind it any more.
-    fn fail(&self, ticket: Ticket, failure: DeliveryFailure) {
-        self.desk.slots.fail(ticket, failure);
-        if self.desk.slots.active() == 1 {
-            thread::park_timeout(HEARD_WITHIN);
-        }
-    }
-
     fn send(&mut self, batch: &Routed, ticket: Ticket) -> Result<(), DeliveryFailure> {
-        if self.desk.slots.is_tainted() {
-            // Nothing overtakes a failed batch: this one was queued behind it.
+        if self.desk.slots.is_behind_a_failure(ticket) {
+            // Nothing overtakes a failed batch: this one was on its way behind it.
             return Err(failure("broker.not_sent", "a batch before it failed"));
         }
         for group in batch.groups() {

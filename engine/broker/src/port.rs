@@ -72,8 +72,8 @@ impl BrokerPort for KafkaBroker {
         let _ = self.desk.send(Command::Warm);
     }
 
-    fn deliver(&self, batch: Routed, events: DeliveryEvents) {
-        let ticket = match self.desk.slots.open(events) {
+    fn deliver(&self, epoch: u64, batch: Routed, events: DeliveryEvents) {
+        let ticket = match self.desk.slots.open(epoch, events) {
             Ok(ticket) => ticket,
             Err(events) => return refuse(&events, "more batches at once than a source may have in flight"),
         };

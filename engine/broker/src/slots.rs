@@ -59,6 +59,7 @@ struct Slot {
 
 struct Open {
     generation: u32,
+    epoch: u64,
     events: DeliveryEvents,
     has_failed: bool,
 }
@@ -67,7 +68,8 @@ struct Open {
 struct Desk {
     free: Vec<u8>,
     active: usize,
-    is_tainted: bool,
+    /// The newest epoch in which a batch failed.
+    failed_epoch: Option<u64>,
 }
 
 impl Slots {
@@ -82,7 +84,7 @@ impl Slots {
 
     /// Takes a batch on, with one report outstanding that [`Slots::release`] takes back; gives `events` back when
     /// there are too many batches.
-    pub(crate) fn open(&self, events: DeliveryEvents) -> Result<Ticket, DeliveryEvents> {
+    pub(crate) fn open(&self, epoch: u64, events: DeliveryEvents) -> Result<Ticket, DeliveryEvents> {
         let slot = {
             let mut desk = self.desk();
             let Some(slot) = desk.free.pop() else { return Err(events) };
@@ -92,14 +94,16 @@ impl Slots {
         let place = self.slot(slot);
         let generation = (place.state.load(Ordering::Acquire) >> u32::BITS).wrapping_add(1) % GENERATIONS;
         let ticket = Ticket { slot, generation: generation as u32 };
-        *lock(&place.open) = Some(Open { generation: ticket.generation, events, has_failed: false });
+        *lock(&place.open) = Some(Open { generation: ticket.generation, epoch, events, has_failed: false });
         place.state.store(generation << u32::BITS | 1, Ordering::Release);
         Ok(ticket)
     }
 
-    /// Whether a batch failed while others of its time are still unsettled: nothing is sent behind it.
-    pub(crate) fn is_tainted(&self) -> bool {
-        self.desk().is_tainted
+    /// Whether a batch of the same epoch, or a later one, failed: nothing is sent behind it.
+    pub(crate) fn is_behind_a_failure(&self, ticket: Ticket) -> bool {
+        let open = lock(&self.slot(ticket.slot).open);
+        let epoch = open.as_ref().filter(|open| open.generation == ticket.generation).map(|open| open.epoch);
+        epoch.is_none_or(|epoch| self.desk().failed_epoch.is_some_and(|failed| epoch <= failed))
     }
 
     /// Batches taken on and not settled.
@@ -202,7 +206,9 @@ impl Slots {
     fn tell_failed(&self, open: &mut Open, failure: DeliveryFailure) {
         if !open.has_failed {
             open.has_failed = true;
-            self.desk().is_tainted = true;
+            let mut desk = self.desk();
+            desk.failed_epoch = desk.failed_epoch.max(Some(open.epoch));
+            drop(desk);
             (open.events)(DeliveryEvent::Failed(failure));
         }
     }
@@ -213,7 +219,6 @@ impl Slots {
             let mut desk = self.desk();
             desk.free.push(slot);
             desk.active -= 1;
-            desk.is_tainted &= desk.active > 0;
         }
         (open.events)(DeliveryEvent::Settled);
     }

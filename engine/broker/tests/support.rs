@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pico_actors::ports::{BrokerPort, DeliveryEvent, DeliveryFailure};
@@ -140,6 +140,7 @@ pub(crate) struct Source {
     pub(crate) port: KafkaBroker,
     pub(crate) admin: Admin,
     path: RecordPath,
+    epoch: Arc<AtomicU64>,
 }
 
 impl Source {
@@ -150,12 +151,17 @@ impl Source {
 
     pub(crate) fn with_admin(admin: Admin, settings: BrokerSettings) -> Source {
         let path = RecordPath::new(&settings.blocks, &settings.limits).unwrap();
-        Source { port: KafkaBroker::new(admin.clone(), settings), admin, path }
+        Source { port: KafkaBroker::new(admin.clone(), settings), admin, path, epoch: Arc::default() }
     }
 
     /// A source on the shared server.
     pub(crate) fn on_kafka(blocks: Vec<TopicBlock>) -> Source {
         Source::new(settings(kafka(&server().plain), blocks))
+    }
+
+    /// What is delivered next belongs to this epoch; a failure that a test hears of ends the present one by itself.
+    pub(crate) fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
     }
 
     pub(crate) fn route(&mut self, schema: Schema, records: Vec<Record>) -> Routed {
@@ -177,20 +183,28 @@ impl Source {
     fn deliver_as(&mut self, schema: Schema, records: Vec<Record>) -> Delivery {
         let routed = self.route(schema, records);
         let (sender, events) = mpsc::channel();
-        self.port.deliver(routed, Box::new(move |event| sender.send(event).unwrap_or(())));
-        Delivery { events }
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        self.port.deliver(epoch, routed, Box::new(move |event| sender.send(event).unwrap_or(())));
+        Delivery { events, epoch, epochs: self.epoch.clone() }
     }
 }
 
 /// What the port says of one batch.
 pub(crate) struct Delivery {
     events: Receiver<DeliveryEvent>,
+    epoch: u64,
+    /// A failure that the test has heard of ends the epoch, as the lifecycle does.
+    epochs: Arc<AtomicU64>,
 }
 
 impl Delivery {
     /// The next thing it says.
     pub(crate) fn next(&self) -> DeliveryEvent {
-        self.events.recv_timeout(SOON).expect("an event in time")
+        let event = self.events.recv_timeout(SOON).expect("an event in time");
+        if matches!(event, DeliveryEvent::Failed(_)) {
+            self.epochs.fetch_max(self.epoch + 1, Ordering::Relaxed);
+        }
+        event
     }
 
     /// Everything it says up to `Settled`, and nothing after it.

@@ -8,7 +8,7 @@ use super::*;
 
 fn open(slots: &Slots) -> (Ticket, Receiver<DeliveryEvent>) {
     let (sender, events) = mpsc::channel();
-    let opened = slots.open(Box::new(move |event| sender.send(event).unwrap_or(())));
+    let opened = slots.open(1, Box::new(move |event| sender.send(event).unwrap_or(())));
     (opened.ok().unwrap(), events)
 }
 
@@ -80,17 +80,20 @@ fn reports_of_a_batch_given_up_change_nothing() {
 }
 
 #[test]
-fn a_failure_taints_what_comes_until_all_are_settled() {
+fn nothing_of_an_epoch_is_sent_behind_its_failure_however_late_it_comes() {
     let slots = Slots::new();
     let (first, _) = open(&slots);
-    let (second, _) = open(&slots);
 
     slots.fail(first, failure("unknown topic"));
     slots.release(first, 1);
-    assert!(slots.is_tainted(), "the second is still there");
-    slots.release(second, 1);
+    let (late, _) = open(&slots);
+    let next = slots.open(2, Box::new(|_| {})).ok().unwrap();
 
-    assert!(!slots.is_tainted());
+    assert!(
+        slots.is_behind_a_failure(late),
+        "of the epoch that failed, though all was settled before it came"
+    );
+    assert!(!slots.is_behind_a_failure(next), "of the next one");
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn there_are_as_many_slots_as_said() {
     let slots = Slots::new();
     let held: Vec<_> = (0..SLOTS).map(|_| open(&slots)).collect();
 
-    assert!(slots.open(Box::new(|_| {})).is_err());
+    assert!(slots.open(1, Box::new(|_| {})).is_err());
     slots.release(held[5].0, 1);
     open(&slots);
 }
