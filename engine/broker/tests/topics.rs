@@ -95,6 +95,21 @@ fn a_refused_creation_names_topic_and_the_brokers_words_b081() {
 }
 
 #[test]
+fn a_dot_and_an_underscore_that_clash_at_the_broker_are_refused_in_its_words_b076() {
+    let (base, healthy) = (fresh("clash"), fresh("healthy"));
+    let (dotted, underscored) = (format!("{base}.x"), format!("{base}_x"));
+    outside().create(&dotted, 1, &[]);
+    let mut source = Source::on_kafka(vec![creating()]);
+
+    let failure = source.deliver_json(vec![record_for(&underscored, 1)]).failure();
+
+    assert!(!failure.is_client_lost);
+    assert!(failure.cause.message.contains(&underscored), "{}", failure.cause.message);
+    assert!(failure.cause.message.contains("collides"), "{}", failure.cause.message);
+    source.deliver_json(vec![record_for(&healthy, 2), record_for(&dotted, 3)]).is_good();
+}
+
+#[test]
 fn a_batch_with_a_missing_topic_sends_nothing_and_later_ones_do_not_overtake_it_b071() {
     let (first, missing, third) = (fresh("t"), fresh("missing"), fresh("t"));
     let outside = outside();
