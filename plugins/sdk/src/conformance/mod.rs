@@ -3,7 +3,7 @@
 //! The author describes the upstream once ([`Subject`]); the kit opens the source again and again, in the order and
 //! with the interruptions an engine may come up with, and compares what comes out with what was put in.
 //!
-//! ```ignore
+//! ```text
 //! #[tokio::test]
 //! async fn the_source_keeps_the_rules() {
 //!     conformance::check(&Folder::new()).await;

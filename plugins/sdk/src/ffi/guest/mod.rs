@@ -76,7 +76,7 @@ fn bits(capabilities: Capabilities, unwinds: bool) -> u64 {
 
 /// Exports a [`Source`] from a `cdylib`: the one symbol the engine looks for. Once a library.
 ///
-/// ```ignore
+/// ```text
 /// picomq_connector_sdk::export_source!(RandomSource);
 /// ```
 #[macro_export]
