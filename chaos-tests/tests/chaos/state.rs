@@ -135,19 +135,33 @@ fn a_read_only_state_folder_is_an_error_that_ends_when_it_takes_writes_again() {
 #[test]
 fn a_disk_that_fails_once_is_tried_again_and_nobody_notices() {
     for call in ["fdatasync", "rename,renameat,renameat2", "fsync"] {
-        let mut campaign = campaign(&format!("state-once-{}", &call[..5]), 1);
-        let daemon = campaign.start(&Launch::inject(call, "error=EIO", 3)).unwrap();
-
-        campaign.wait_progress(&daemon, 40, WITHIN).unwrap();
-
-        let trace = fs::read_to_string(campaign.site.dir().join("strace.log")).unwrap();
-        assert!(trace.contains("INJECTED"), "{call} was never made to fail");
-        let key = campaign.workload.key.clone();
-        assert_eq!(nacks(&daemon, &key), 0);
-        let report = campaign.drain(daemon, WITHIN).unwrap();
-        report.assert_clean();
-        assert_eq!(report.figures.duplicates, 0);
+        assert!(
+            (0..5).any(|attempt| is_unnoticed(call, attempt)),
+            "{call}: every attempt hit one save three times"
+        );
     }
+}
+
+/// strace counts the calls of each thread by itself. Where it hit the three tries of one save, the save failed, as it
+/// must: that proves nothing about a disk that fails once, and false is returned.
+fn is_unnoticed(call: &str, attempt: u32) -> bool {
+    let mut campaign = campaign(&format!("state-once-{}-{attempt}", &call[..5]), 1);
+    let daemon = campaign.start(&Launch::inject(call, "error=EIO", 3 + attempt)).unwrap();
+
+    campaign.wait_progress(&daemon, 40, WITHIN).unwrap();
+
+    let nacks = nacks(&daemon, &campaign.workload.key);
+    let trace = fs::read_to_string(campaign.site.dir().join("strace.log")).unwrap();
+    let hits = trace.matches("INJECTED").count() as u64;
+    assert!(hits > 0, "{call} was never made to fail");
+    assert!(nacks <= hits / 3, "{nacks} saves failed although only {hits} tries were hit");
+    if nacks > 0 {
+        return false;
+    }
+    let report = campaign.drain(daemon, WITHIN).unwrap();
+    report.assert_clean();
+    assert_eq!(report.figures.duplicates, 0);
+    true
 }
 
 /// A whole state file of the random source at position 40.
