@@ -1,8 +1,6 @@
 //! Opening, losing and closing the tree of a source.
 
-use super::{
-    Asked, Blame, Effect, Ended, Event, Latch, Lifecycle, Pending, Phase, Probe, Refusal, Then, Wait,
-};
+use super::{Asked, Blame, Effect, Ended, Latch, Lifecycle, Pending, Phase, Probe, Refusal, Then, Wait};
 use crate::ports::{Cause, OpenFailure, OpenKind};
 
 const HUNG: &str = "a call into the plugin never came back; restart the process to run this source again";
@@ -179,12 +177,5 @@ impl Lifecycle {
             None
         };
         self.phase = Phase::Halted { restart };
-    }
-}
-
-impl Event {
-    /// Whether it answers `Effect::Open`.
-    pub fn is_opening(&self) -> bool {
-        matches!(self, Event::Opened { .. } | Event::OpenFailed(_))
     }
 }
