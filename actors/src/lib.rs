@@ -7,6 +7,7 @@
 pub mod backoff;
 mod batch;
 mod checkpointer;
+mod checks;
 mod fault;
 pub mod handle;
 pub mod lifecycle;

@@ -1,5 +1,6 @@
 //! What the outside sees of a source: computed from the lifecycle, copied out on each change (I7).
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -45,7 +46,7 @@ pub struct SourceDetail {
     pub view: SourceView,
     /// Routing of each block, for people.
     pub topics: Vec<TopicView>,
-    /// What the plugin reports about itself.
+    /// What the engine knows of it, in the order in which a batch meets each, then what the plugin reports.
     pub checks: Vec<Check>,
 }
 
@@ -63,11 +64,11 @@ pub struct TopicView {
 pub struct Check {
     /// Such as `upstream_reachable`.
     pub name: String,
-    /// `ok`, `warning` or `error`.
+    /// `ok`, `warning`, `error`, or `waiting` while nothing is known.
     pub status: &'static str,
-    /// Since when, Unix milliseconds; null when the plugin does not say.
+    /// Since when, Unix milliseconds; null when nothing is known or the plugin does not say.
     pub since: Option<u64>,
-    /// What to do about it.
+    /// What is wrong and what to do about it; empty when all is well.
     pub advice: String,
 }
 
@@ -95,7 +96,7 @@ pub(crate) struct Report {
     pub(crate) checkpointed: Option<Instant>,
     pub(crate) delivered_ms: Option<u64>,
     pub(crate) totals: Totals,
-    pub(crate) checks: Vec<Check>,
+    pub(crate) checks: Arc<[Check]>,
     /// A stop gave up on a batch in flight.
     pub(crate) has_given_up: bool,
 }

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use crate::batch::{Counts, Timing};
+use crate::checks::Checks;
 use crate::handle::{CommandError, SourceSpec};
 use crate::lifecycle::{Asked, Ended, Event, Input, Lifecycle, Limits, Order, Token};
 use crate::ports::{Cause, OpenFailure, StorePort};
@@ -98,7 +99,7 @@ pub(crate) struct SupervisorState {
     totals: Totals,
     checkpointed: Option<std::time::Instant>,
     delivered_ms: Option<u64>,
-    checks: Vec<crate::status::Check>,
+    checks: Checks,
     last_error: Option<LastError>,
     since: (crate::lifecycle::Status, u64),
     report: watch::Sender<Report>,
@@ -175,7 +176,7 @@ impl SupervisorState {
             totals: Totals::default(),
             checkpointed: None,
             delivered_ms: None,
-            checks: Vec::new(),
+            checks: Checks::new(),
             last_error: None,
             since,
             report,

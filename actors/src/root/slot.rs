@@ -9,6 +9,7 @@ use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 
 use super::RootMsg;
+use crate::checks::Checks;
 use crate::handle::{BadSource, Command, CommandError, EngineSettings, Entry, SourceSpec};
 use crate::lifecycle::{Asked, Order, Status};
 use crate::status::{LastError, Report, SourceDetail, SourceView, TopicView, Totals};
@@ -167,7 +168,7 @@ impl Slot {
 
     pub(super) fn detail(&self) -> SourceDetail {
         let (topics, checks) = match &self.kind {
-            Kind::Good { spec, report, .. } => (topics(spec), report.borrow().checks.clone()),
+            Kind::Good { spec, report, .. } => (topics(spec), report.borrow().checks.to_vec()),
             Kind::Bad(_) => (Vec::new(), Vec::new()),
         };
         SourceDetail { view: self.view(), topics, checks }
@@ -302,7 +303,7 @@ impl Report {
             checkpointed: None,
             delivered_ms: None,
             totals: Totals::default(),
-            checks: Vec::new(),
+            checks: Checks::new().shown(),
             has_given_up: false,
         }
     }

@@ -10,8 +10,6 @@ use crate::status::{Check, LastError, Report};
 
 /// Target of the per-batch timing events of `benchmark = true`.
 const BENCHMARK: &str = "picomq_connectors::benchmark";
-/// Checks a plugin may report; more are dropped.
-const CHECKS_MAX: usize = 64;
 
 impl SupervisorState {
     /// Takes what the tree says: logs what people must know, then lets the lifecycle decide.
@@ -23,6 +21,7 @@ impl SupervisorState {
         self.is_stalled = false;
         self.log(&event);
         self.count(&event);
+        self.checks.event(&event, now_ms());
         let acked = if event == Event::Resolved { saved_head(&self.lifecycle) } else { None };
         self.step(Input::Event { epoch, event });
         if let Some(number) = acked
@@ -80,6 +79,7 @@ impl SupervisorState {
         let counts = saved.counts;
         if counts.delivered > 0 {
             self.delivered_ms = Some(now_ms());
+            self.checks.delivered(now_ms());
         }
         let metrics = &self.handle.metrics;
         metrics.sent.increment(u64::from(counts.delivered));
@@ -149,6 +149,7 @@ impl SupervisorState {
         let has_moved = self.last_progress.elapsed() < self.spec.definition.supervision.stall_after;
         if self.lifecycle.is_waiting_for_progress() && !has_moved {
             self.is_stalled = true;
+            self.checks.stalled(now_ms());
             tracing::warn!("nothing moved for stall_after although a batch is in flight");
             self.refresh();
         } else {
@@ -157,10 +158,7 @@ impl SupervisorState {
     }
 
     pub(super) fn checked(&mut self, check: Check) {
-        self.checks.retain(|known| known.name != check.name);
-        if self.checks.len() < CHECKS_MAX {
-            self.checks.push(check);
-        }
+        self.checks.reported(check);
         self.publish();
     }
 
@@ -206,7 +204,7 @@ impl SupervisorState {
             checkpointed: self.checkpointed,
             delivered_ms: self.delivered_ms,
             totals: self.totals,
-            checks: self.checks.clone(),
+            checks: self.checks.shown(),
             has_given_up: self.has_given_up,
         });
     }
