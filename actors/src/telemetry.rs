@@ -1,6 +1,7 @@
 //! Metric names and the handles of one source. The names are public API (docs/operations.md).
 
 use metrics::{Counter, Histogram, Label};
+use pico_config::SourceKey;
 
 /// Definitions that are switched on.
 pub const SOURCES_TOTAL: &str = "picomq_connectors_sources_total";
@@ -30,6 +31,8 @@ pub const RESTARTS: &str = "picomq_connector_restarts_total";
 pub const IN_FLIGHT_BATCHES: &str = "picomq_connector_in_flight_batches";
 /// When a batch with records was last acked, Unix seconds.
 pub const LAST_DELIVERY: &str = "picomq_connector_last_delivery_timestamp_seconds";
+/// Topics created because a record named them.
+pub const TOPICS_CREATED: &str = "picomq_connector_topics_created_total";
 
 /// How far behind its upstream a source says it is.
 pub const SOURCE_LAG_SECONDS: &str = "picomq_connector_source_lag_seconds";
@@ -72,6 +75,7 @@ pub const HELP: &[(&str, Kind, &str)] = &[
         Kind::Gauge,
         "Unix time in seconds when a batch with records was last acked; absent before the first.",
     ),
+    (TOPICS_CREATED, Kind::Counter, "Topics created for the source, where its blocks say create_topics."),
     (SOURCE_LAG_SECONDS, Kind::Gauge, "Seconds the source is behind its upstream, as its plugin reports it."),
     (SOURCE_LAG_BYTES, Kind::Gauge, "Bytes the source is behind its upstream, as its plugin reports it."),
 ];
@@ -94,6 +98,11 @@ pub const STAGE_BUCKETS: &[f64] =
 /// Labels every series of a source bears. None ever holds a topic or a field value.
 pub(crate) fn labels(key: &str) -> Vec<Label> {
     vec![Label::new("connector_key", key.to_owned()), Label::new("connector_type", "source")]
+}
+
+/// The counter of [`TOPICS_CREATED`] of a source, for the broker's side.
+pub fn topics_created(key: &SourceKey) -> Counter {
+    metrics::counter!(TOPICS_CREATED, labels(key.as_str()))
 }
 
 /// The counters and histograms of one source, looked up once.

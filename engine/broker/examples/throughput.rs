@@ -101,6 +101,7 @@ impl Port {
             batch_deadline: Duration::from_secs(30),
             idle_after: Duration::from_secs(300),
             queue_messages: None,
+            topics_created: metrics::Counter::noop(),
         };
         let admin = Admin::open(&settings.kafka).unwrap();
         let path = RecordPath::new(&settings.blocks, &settings.limits).unwrap();

@@ -3,6 +3,8 @@
 use std::ffi::CString;
 use std::time::Duration;
 
+use metrics::Counter;
+use pico_actors::telemetry;
 use pico_config::{Definition, Kafka, Limits, Replication, TopicBlock};
 
 use crate::error::c_string;
@@ -28,6 +30,8 @@ pub struct BrokerSettings {
     pub idle_after: Duration,
     /// Records a client holds; worked out from the limits, less only in tests.
     pub queue_messages: Option<u64>,
+    /// Counts the topics created for the source.
+    pub topics_created: Counter,
 }
 
 impl BrokerSettings {
@@ -41,6 +45,7 @@ impl BrokerSettings {
             batch_deadline: definition.supervision.batch_deadline,
             idle_after: IDLE_AFTER,
             queue_messages: None,
+            topics_created: telemetry::topics_created(&definition.key),
         }
     }
 }
@@ -54,6 +59,7 @@ pub(crate) struct Plan {
     pub(crate) batch_deadline: Duration,
     pub(crate) idle_after: Duration,
     pub(crate) record_bytes_max: usize,
+    pub(crate) topics_created: Counter,
 }
 
 /// What sending to the topics of a block takes.
@@ -94,8 +100,8 @@ impl Plan {
             client.bounds.messages = source.queue_messages.unwrap_or(client.bounds.messages);
         }
         let record_bytes_max = settings::record_bytes_max(&source.limits);
-        let BrokerSettings { kafka, limits, batch_deadline, idle_after, .. } = source;
-        Plan { kafka, limits, blocks, clients, batch_deadline, idle_after, record_bytes_max }
+        let BrokerSettings { kafka, limits, batch_deadline, idle_after, topics_created, .. } = source;
+        Plan { kafka, limits, blocks, clients, batch_deadline, idle_after, record_bytes_max, topics_created }
     }
 
     /// librdkafka's settings for the client at this position.

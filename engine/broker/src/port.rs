@@ -1,6 +1,6 @@
 //! The broker port of one source: takes batches without waiting, leaves the work to the courier.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +26,6 @@ pub(crate) struct Desk {
     pub(crate) slots: Arc<Slots>,
     /// Requests to drop the client that the courier has not carried out: it ends every wait for them.
     pub(crate) drops_asked: AtomicUsize,
-    pub(crate) topics_created: AtomicU64,
     line: Mutex<Line>,
 }
 
@@ -49,7 +48,6 @@ impl KafkaBroker {
                 admin,
                 slots: Arc::new(Slots::new()),
                 drops_asked: AtomicUsize::new(0),
-                topics_created: AtomicU64::new(0),
                 line: Mutex::new(Line::Idle),
             }),
         }
@@ -58,11 +56,6 @@ impl KafkaBroker {
     /// Conditions to show beside the status of the source.
     pub fn conditions(&self) -> Vec<&'static str> {
         if self.desk.admin.is_unordered() { vec!["unordered_on_error"] } else { Vec::new() }
-    }
-
-    /// Topics created for this source since the port was made.
-    pub fn topics_created(&self) -> u64 {
-        self.desk.topics_created.load(Ordering::Relaxed)
     }
 }
 

@@ -112,7 +112,7 @@ impl Courier {
         let results = desk.admin.create(&topics, &is_wanted);
         let refused: Vec<_> =
             results.iter().filter_map(|(name, result)| Some((name, result.as_ref().err()?))).collect();
-        desk.topics_created.fetch_add((results.len() - refused.len()) as u64, Ordering::Relaxed);
+        desk.plan.topics_created.increment((results.len() - refused.len()) as u64);
         match refused.first() {
             Some((name, (code, words))) => Err(error::not_created(name, *code, words, refused.len() - 1)),
             None => Ok(()),

@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use metrics::Counter;
 use pico_actors::ports::{BrokerPort, DeliveryEvent, DeliveryFailure};
 use pico_broker::{Admin, BrokerSettings, KafkaBroker};
 use pico_config::{FieldPath, Illegal, Kafka, Limits, Rule, Template, TopicBlock, Value};
@@ -132,6 +133,7 @@ pub(crate) fn settings(kafka: Kafka, blocks: Vec<TopicBlock>) -> BrokerSettings 
         batch_deadline: Duration::from_secs(20),
         idle_after: Duration::from_secs(300),
         queue_messages: None,
+        topics_created: Counter::noop(),
     }
 }
 

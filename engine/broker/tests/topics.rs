@@ -1,7 +1,11 @@
 //! Topics that are missing, made, refused, deleted.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use metrics::Counter;
 use pico_actors::ports::DeliveryEvent;
-use pico_broker::Admin;
+use pico_broker::{Admin, BrokerSettings};
 use pico_config::{Replication, TopicBlock};
 use picomq_connector_sdk::Record;
 
@@ -16,7 +20,10 @@ fn creating() -> TopicBlock {
 
 #[test]
 fn three_hundred_new_topics_in_one_batch_are_made_and_filled_b080() {
-    let mut source = Source::on_kafka(vec![creating()]);
+    let created = Arc::new(AtomicU64::new(0));
+    let settings = settings(kafka(&server().plain), vec![creating()]);
+    let topics_created = Counter::from_arc(created.clone());
+    let mut source = Source::new(BrokerSettings { topics_created, ..settings });
     let topics: Vec<_> = (0..300).map(|_| fresh("tenant")).collect();
 
     let records = (0..600).map(|number| record_for(&topics[number % 300], number));
@@ -26,7 +33,7 @@ fn three_hundred_new_topics_in_one_batch_are_made_and_filled_b080() {
     assert_eq!(logs.len(), 300);
     assert!(logs.values().all(|log| log.len() == 2));
     assert_eq!(most_partitions_of(&topics), 1);
-    assert_eq!(source.port.topics_created(), 300);
+    assert_eq!(created.load(Ordering::Relaxed), 300);
 }
 
 #[test]
