@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use picomq_connector_sdk::ffi::host::{GuestBatch, RecordView};
 
-use crate::error::Fault;
+use crate::chain::Outcome;
+use crate::fault::Fault;
 use crate::origin::Subject;
 use crate::path::{Block, ID_HEADER, Provenance, RecordPath};
 use crate::routed::{Entry, Extra, Group, Routed, Span};
@@ -47,6 +48,23 @@ pub(crate) struct Draft {
 
 const NO_GROUP: u32 = u32::MAX;
 
+/// How much a draft held before a record.
+#[derive(Debug)]
+struct Mark {
+    entries: usize,
+    groups: usize,
+    arena: usize,
+    extras: usize,
+    bytes: u64,
+}
+
+/// Whether the transforms changed the payload, and where it lies in the arena once a block needed it there.
+#[derive(Debug)]
+struct Changed {
+    is_changed: bool,
+    kept: Option<Span>,
+}
+
 impl Draft {
     /// With room for so many entries.
     pub(crate) fn with_capacity(entries: usize) -> Draft {
@@ -57,7 +75,7 @@ impl Draft {
         }
     }
 
-    /// Sends one record to every block.
+    /// Sends one record to every block, or leaves the draft as it was.
     pub(crate) fn add(
         &mut self,
         path: &mut RecordPath,
@@ -65,22 +83,50 @@ impl Draft {
         reading: Reading,
         place: Place,
     ) -> Result<(), Fault> {
-        path.read(record.payload, reading)?;
-        let RecordPath { blocks, fields, topics, record_bytes, header_names, .. } = path;
-        let subject = Subject { record, fields };
-        let own_bytes = bytes_without_key(&record);
+        let mark = self.mark();
+        let outcome = self.send(path, record, reading, place);
+        if outcome.is_err() {
+            self.roll_back(&mark);
+        }
+        outcome
+    }
+
+    /// The stages of a record: its transforms, then for each block topic, key, headers and encoding.
+    fn send(
+        &mut self,
+        path: &mut RecordPath,
+        record: RecordView<'_>,
+        reading: Reading,
+        place: Place,
+    ) -> Result<(), Fault> {
+        let outcome = path.prepare(record.payload, reading)?;
+        let RecordPath { chain, blocks, fields, topics, record_bytes, header_names, .. } = path;
+        let payload = match outcome {
+            Outcome::AsItIs => record.payload,
+            Outcome::Changed => Some(chain.changed()),
+            Outcome::Filtered => {
+                self.filtered += 1;
+                return Ok(());
+            }
+        };
+        let subject = Subject { record, payload, fields };
+        let mut changed = Changed { is_changed: outcome == Outcome::Changed, kept: None };
+        let header_bytes = header_bytes(&record);
         let entries_before = self.entries.len();
         for block in blocks {
             let topic = block.choose(&subject, topics)?;
             let key = self.write_key(block, &subject)?;
             let key_bytes = key.map_or(record.key.map_or(0, <[u8]>::len), |key| key.length as usize);
             let (extras, extra_bytes) = self.write_headers(block, &subject, place, header_names)?;
-            let bytes = (own_bytes + key_bytes + extra_bytes) as u64;
+            let written = self.write_payload(block, payload, &mut changed)?;
+            let payload_bytes =
+                written.map_or(payload.map_or(0, <[u8]>::len), |written| written.length as usize);
+            let bytes = (payload_bytes + header_bytes + key_bytes + extra_bytes) as u64;
             if bytes > *record_bytes {
                 return Err(Fault::TooLarge { bytes, record_bytes: *record_bytes });
             }
             self.bytes += bytes;
-            self.file(topic, Entry { record: place.index, key, extras }, topics);
+            self.file(topic, Entry { record: place.index, payload: written, key, extras }, topics);
         }
         if self.entries.len() == entries_before {
             self.filtered += 1;
@@ -135,6 +181,59 @@ impl Draft {
         self.entries.push(entry);
     }
 
+    fn mark(&self) -> Mark {
+        Mark {
+            entries: self.entries.len(),
+            groups: self.groups.len(),
+            arena: self.arena.len(),
+            extras: self.extras.len(),
+            bytes: self.bytes,
+        }
+    }
+
+    /// Takes out everything that was filed since the mark.
+    #[cold]
+    fn roll_back(&mut self, mark: &Mark) {
+        self.entries.truncate(mark.entries);
+        for group in self.group_of_entry.drain(mark.entries..) {
+            self.groups[group as usize].records -= 1;
+        }
+        if self.groups.len() > mark.groups {
+            self.groups.truncate(mark.groups);
+            for group in &mut self.group_of_topic {
+                if *group != NO_GROUP && *group as usize >= mark.groups {
+                    *group = NO_GROUP;
+                }
+            }
+        }
+        self.arena.truncate(mark.arena);
+        self.extras.truncate(mark.extras);
+        self.bytes = mark.bytes;
+    }
+
+    /// Encodes the payload for a block, or keeps what the transforms made of it, once for all blocks that send it as
+    /// it is. None: the plugin's own bytes.
+    fn write_payload(
+        &mut self,
+        block: &mut Block,
+        payload: Option<&[u8]>,
+        changed: &mut Changed,
+    ) -> Result<Option<Span>, Fault> {
+        let Some(payload) = payload else { return Ok(None) };
+        let start = self.arena.len();
+        if let Some(encoder) = &mut block.encoder {
+            encoder
+                .convert(payload, &mut self.arena)
+                .map_err(|failure| Fault::Encode { block: block.number, failure })?;
+            return Ok(Some(span(start, self.arena.len())?));
+        }
+        if changed.is_changed && changed.kept.is_none() {
+            self.arena.extend_from_slice(payload);
+            changed.kept = Some(span(start, self.arena.len())?);
+        }
+        Ok(changed.kept)
+    }
+
     fn write_key(&mut self, block: &Block, subject: &Subject<'_>) -> Result<Option<Span>, Fault> {
         let Some(pattern) = &block.record_key else { return Ok(None) };
         let start = self.arena.len();
@@ -179,11 +278,11 @@ impl Place {
     }
 }
 
-/// Payload, headers and id header of a record.
-fn bytes_without_key(record: &RecordView<'_>) -> usize {
+/// Headers and id header of a record.
+fn header_bytes(record: &RecordView<'_>) -> usize {
     let headers: usize = record.headers().map(|(name, value)| name.len() + value.len()).sum();
     let id = record.id.map_or(0, |id| ID_HEADER.len() + id.len());
-    record.payload.map_or(0, <[u8]>::len) + headers + id
+    headers + id
 }
 
 fn span(start: usize, end: usize) -> Result<Span, Fault> {
@@ -192,3 +291,6 @@ fn span(start: usize, end: usize) -> Result<Span, Fault> {
         (Err(_), _) | (_, Err(_)) => Err(Fault::ArenaFull),
     }
 }
+
+#[cfg(test)]
+mod tests;

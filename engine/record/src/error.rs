@@ -4,8 +4,7 @@ use std::num::TryFromIntError;
 
 use picomq_connector_sdk::Schema;
 
-use crate::chooser::Refusal;
-use crate::json::NotJson;
+use crate::fault::{Fault, Stage};
 
 /// Why the blocks of a definition make no record path. A person has to change the definition.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -54,18 +53,10 @@ pub struct RouteFailure {
     /// Stable name of the kind of failure: `schema_pair_refused`, `payload_not_json`, `unroutable_record`,
     /// `record_key_missing`, `record_too_large` or `batch_too_large`.
     pub code: &'static str,
+    /// What was being done to the record. None: the batch as a whole is refused.
+    pub stage: Option<Stage>,
     /// For people: the record, the field, the value cut short, and what would be right.
     pub message: String,
-}
-
-/// What is wrong with one record, before it is known which one.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    NotJson(NotJson),
-    Unroutable { block: u16, refusal: Refusal },
-    KeyMissing { block: u16, reason: String },
-    TooLarge { bytes: u64, record_bytes: u64 },
-    ArenaFull,
 }
 
 impl RouteFailure {
@@ -76,9 +67,21 @@ impl RouteFailure {
         };
         RouteFailure {
             code: "schema_pair_refused",
+            stage: None,
             message: format!(
                 "the plugin gives {from} and topics[{block}] asks for {to}, which {way}; write \
                  schema = \"{from}\" or schema = \"raw\""
+            ),
+        }
+    }
+
+    pub(crate) fn transform_takes(transform: u16, given: Schema) -> RouteFailure {
+        RouteFailure {
+            code: "schema_pair_refused",
+            stage: None,
+            message: format!(
+                "transforms[{transform}] does not take {given}, which is what it gets; take it out, or put a convert \
+                 transform before it"
             ),
         }
     }
@@ -90,33 +93,7 @@ impl RouteFailure {
             Some(id) => format!("record {index} (id {})", crate::shorten::shorten(id.as_bytes())),
             None => format!("record {index}"),
         };
-        let (code, reason) = match fault {
-            Fault::NotJson(error) => ("payload_not_json", format!("the payload is not JSON: {error}")),
-            Fault::Unroutable { block, refusal: Refusal { reason, fix } } => (
-                "unroutable_record",
-                format!(
-                    "{reason}, so topics[{block}] has no topic for it; {fix} or give the rule a fallback"
-                ),
-            ),
-            Fault::KeyMissing { block, reason } => (
-                "record_key_missing",
-                format!(
-                    "{reason}, so record_key of topics[{block}] cannot be written; send a value or take it out \
-                     of the template"
-                ),
-            ),
-            Fault::TooLarge { bytes, record_bytes } => (
-                "record_too_large",
-                format!(
-                    "{bytes} bytes with key and headers, more than limits.record_bytes = {record_bytes} allows"
-                ),
-            ),
-            Fault::ArenaFull => (
-                "batch_too_large",
-                "the keys and headers written for this batch pass 4 GiB; lower limits.batch_records"
-                    .to_owned(),
-            ),
-        };
-        RouteFailure { code, message: format!("{record}: {reason}") }
+        let message = format!("{record}: {}", fault.reason());
+        RouteFailure { code: fault.code(), stage: Some(fault.stage()), message }
     }
 }

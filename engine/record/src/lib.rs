@@ -1,18 +1,22 @@
-//! What happens to a record between the plugin and the broker: it is checked, given a topic by each `[[topics]]`
-//! block, and leaves with its key and headers. Pure: no I/O, no clock, no task.
+//! What happens to a record between the plugin and the broker: it is checked and transformed, given a topic by each
+//! `[[topics]]` block, and leaves with its key and headers. Pure: no I/O, no task.
 //!
-//! [`RecordPath`] is compiled from the blocks of a definition once per opening. It turns a guest's batch into a
-//! [`Routed`] one, in steps ([`Routing`]) or at once.
+//! [`RecordPath`] is compiled from a definition once per opening. It turns a guest's batch into a [`Routed`] one, in
+//! steps ([`Routing`]) or at once. For each record: `chain` (transforms) → for each block of `path`: topic, key,
+//! headers, encoding → an entry of `draft`. A record that fails at any stage (`fault`) leaves nothing in the draft.
 //!
-//! Invariants: a record goes to every block or its batch is refused whole; payload bytes are never changed, and JSON
-//! is never turned into a tree; within a topic the order of the plugin is kept; nothing is allocated for a record
+//! Invariants: a record goes to every block or to none; payload bytes that nothing is asked to change leave as they
+//! came; within a topic the order of the plugin is kept; without transforms nothing is allocated for a record
 //! (serde_json alone does so, where a string at an asked path has escapes or objects nest beside it).
 
 #![forbid(unsafe_code)]
 
+mod chain;
 mod chooser;
+mod convert;
 mod draft;
 mod error;
+mod fault;
 mod json;
 mod murmur;
 mod origin;
@@ -25,6 +29,7 @@ mod topics;
 
 pub use chooser::Clash;
 pub use error::{RouteFailure, RuleError};
+pub use fault::Stage;
 pub use murmur::murmur2;
 pub use path::{Provenance, RecordPath};
 pub use routed::{Group, Outgoing, Routed};

@@ -41,6 +41,8 @@ pub(crate) struct Digits {
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
     pub(crate) record: RecordView<'a>,
+    /// The record's payload after its transforms.
+    pub(crate) payload: Option<&'a [u8]>,
     pub(crate) fields: &'a Fields,
 }
 
@@ -85,7 +87,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn text(&self, origin: &Origin) -> Result<Text<'a>, Absence> {
         match origin {
             Origin::Field { slot, .. } => {
-                let payload = self.record.payload.unwrap_or_default();
+                let payload = self.payload.unwrap_or_default();
                 self.fields.text(*slot, payload).map(Text::Bytes)
             }
             Origin::Header(name) => self.record.header(name).map(Text::Bytes).ok_or(Absence::NotThere),

@@ -6,9 +6,12 @@ use pico_config::{Limits, Rule, Template, TopicBlock};
 use picomq_connector_sdk::Schema;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
+use crate::chain::{Chain, Outcome};
 use crate::chooser::{Chooser, Clash};
+use crate::convert::Convert;
 use crate::draft::Reading;
-use crate::error::{Fault, RouteFailure, RuleError};
+use crate::error::{RouteFailure, RuleError};
+use crate::fault::Fault;
 use crate::json::{Absence, FieldTree, Fields};
 use crate::origin::{Origin, Subject};
 use crate::pattern::Pattern;
@@ -28,6 +31,7 @@ const PROVENANCE_HEADER: &str = "picomq.batch";
 /// of the batch was produced, and leaves the path usable.
 #[derive(Debug)]
 pub struct RecordPath {
+    pub(crate) chain: Chain,
     pub(crate) blocks: Vec<Block>,
     pub(crate) tree: FieldTree,
     pub(crate) fields: Fields,
@@ -42,6 +46,8 @@ pub struct RecordPath {
 pub(crate) struct Block {
     pub(crate) number: u16,
     pub(crate) schema: Schema,
+    /// From what leaves the transforms to `schema`. None: the bytes leave as they are.
+    pub(crate) encoder: Option<Box<dyn Convert>>,
     pub(crate) destination: Destination,
     pub(crate) record_key: Option<Pattern>,
     /// With the number of the name.
@@ -74,6 +80,7 @@ impl RecordPath {
     pub fn new(blocks: &[TopicBlock], limits: &Limits) -> Result<RecordPath, RuleError> {
         let mut path = RecordPath {
             blocks: Vec::with_capacity(blocks.len()),
+            chain: Chain::default(),
             tree: FieldTree::default(),
             fields: Fields::default(),
             topics: Topics::default(),
@@ -121,8 +128,14 @@ impl RecordPath {
         choosers.flat_map(|chooser| std::mem::take(&mut chooser.clashes)).collect()
     }
 
-    /// Reads what the batch needs of one payload into `fields`.
-    pub(crate) fn read(&mut self, payload: Option<&[u8]>, reading: Reading) -> Result<(), Fault> {
+    /// Runs the transforms over one record and reads what the batch needs of the outcome into `fields`.
+    pub(crate) fn prepare(&mut self, payload: Option<&[u8]>, reading: Reading) -> Result<Outcome, Fault> {
+        let outcome = self.chain.run(payload)?;
+        let payload = match outcome {
+            Outcome::AsItIs => payload,
+            Outcome::Changed => Some(self.chain.changed()),
+            Outcome::Filtered => return Ok(outcome),
+        };
         match (payload, reading) {
             (None, Reading::Nothing | Reading::Fields | Reading::Json) => {
                 self.fields.forget(&self.tree, Absence::Tombstone);
@@ -134,7 +147,7 @@ impl RecordPath {
                 self.fields.read(&self.tree, payload).map_err(Fault::NotJson)?
             }
         }
-        Ok(())
+        Ok(outcome)
     }
 
     fn compile(
@@ -167,7 +180,15 @@ impl RecordPath {
             headers.push((number_of(name, names)?, pattern(template, &format!("header {name:?}"))?));
         }
         let provenance = block.provenance.then(|| number_of(PROVENANCE_HEADER, names)).transpose()?;
-        Ok(Block { number, schema: block.schema, destination, record_key, headers, provenance })
+        Ok(Block {
+            number,
+            schema: block.schema,
+            encoder: None,
+            destination,
+            record_key,
+            headers,
+            provenance,
+        })
     }
 }
 

@@ -9,15 +9,15 @@ use crate::path::ID_HEADER;
 
 /// A batch with a topic for every record, ready to be produced. Only a [`RecordPath`](crate::RecordPath) makes one.
 ///
-/// Payloads lie where the plugin put them; this holds one small entry for each record and block, and the few bytes
-/// that the definition adds. Dropping it gives the batch back to the plugin.
+/// Payloads that nothing changed lie where the plugin put them; this holds one small entry for each record and block,
+/// and what the definition adds or changes. Dropping it gives the batch back to the plugin.
 pub struct Routed {
     pub(crate) batch: GuestBatch,
     pub(crate) entries: Vec<Entry>,
     /// Positions in `entries`, group after group.
     pub(crate) order: Vec<u32>,
     pub(crate) groups: Vec<Group>,
-    /// Keys and header values that were written here.
+    /// Payloads, keys and header values that were written here.
     pub(crate) arena: Vec<u8>,
     pub(crate) extras: Vec<Extra>,
     pub(crate) header_names: Arc<[Box<str>]>,
@@ -41,6 +41,8 @@ pub struct Group {
 pub(crate) struct Entry {
     /// Position in the guest's batch.
     pub(crate) record: u32,
+    /// The payload in the arena, changed or encoded; None for the plugin's own.
+    pub(crate) payload: Option<Span>,
     /// The key in the arena; None for the plugin's own.
     pub(crate) key: Option<Span>,
     /// The headers that come after the plugin's own.
@@ -133,7 +135,10 @@ impl Routed {
     fn outgoing_of(&self, entry: &Entry) -> Outgoing<'_> {
         let record = self.batch.record(entry.record as usize);
         Outgoing {
-            payload: record.payload,
+            payload: match entry.payload {
+                Some(written) => Some(written.of(&self.arena)),
+                None => record.payload,
+            },
             key: match entry.key {
                 Some(written) => Some(written.of(&self.arena)),
                 None => record.key,

@@ -65,8 +65,18 @@ impl Routing {
 
 /// How much of each payload must be read for all blocks, or which pair of schemas is refused.
 fn reading_of(path: &RecordPath, from: Schema) -> Result<Reading, RouteFailure> {
+    let from = path
+        .chain
+        .schema_after(from)
+        .map_err(|(transform, given)| RouteFailure::transform_takes(transform, given))?;
     let mut must_be_json = false;
     for block in &path.blocks {
+        let from = match &block.encoder {
+            Some(encoder) => encoder
+                .schema_after(from)
+                .ok_or_else(|| RouteFailure::schema_pair(from, block.schema, block.number))?,
+            None => from,
+        };
         match conversion(from, block.schema) {
             Some(Conversion::AsItIs) => {}
             Some(Conversion::CheckedJson) => must_be_json = true,

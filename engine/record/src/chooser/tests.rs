@@ -34,7 +34,9 @@ impl Given {
         let batch = GuestBatch::from_batch(batch);
         let fields = Fields::default();
         for record in batch.records() {
-            self.chooser.choose(&Subject { record, fields: &fields }, &mut self.topics).unwrap();
+            self.chooser
+                .choose(&Subject { record, payload: record.payload, fields: &fields }, &mut self.topics)
+                .unwrap();
         }
     }
 }
