@@ -112,6 +112,7 @@ fn definition(window: u32) -> Definition {
         plugin_config: PluginConfig::from_json(serde_json::Map::new()),
         supervision: Supervision::default(),
         errors: ErrorPolicy::default(),
+        tests: Vec::new(),
         file: "bench.toml".into(),
         path_location: Location::File("bench.toml".into()),
     }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::{Location, PluginConfig, SourceKey, Supervision, TopicBlock};
+use crate::{ErrorPolicy, Location, PluginConfig, RecordTest, SourceKey, Supervision, TopicBlock};
 
-/// One source. Equality is over resolved values and leaves out file and line, so that a moved or touched file without a
-/// change restarts nothing.
+/// One source. Equality is over resolved values and leaves out file, line and tests, so that a moved or touched file without
+/// a change of what runs restarts nothing.
 #[derive(Debug, Clone)]
 pub struct Definition {
     /// Identity; names the state file.
@@ -36,6 +36,8 @@ pub struct Definition {
     pub supervision: Supervision,
     /// What happens to a record that cannot go on.
     pub errors: ErrorPolicy,
+    /// What `pico-connectors test` runs; nothing else looks at them.
+    pub tests: Vec<RecordTest>,
     /// The file it was read from.
     pub file: PathBuf,
 }
@@ -57,6 +59,7 @@ impl PartialEq for Definition {
             plugin_config,
             supervision,
             errors,
+            tests: _,
             path_location: _,
             file: _,
         } = self;
@@ -84,19 +87,4 @@ pub enum PluginConfigFormat {
     Yaml,
     Toml,
     Text,
-}
-
-/// `[errors]`: what happens to a record that cannot be decoded, routed or encoded.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ErrorPolicy {
-    /// The policy itself.
-    pub on_record_error: OnRecordError,
-}
-
-/// The policies there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnRecordError {
-    /// The whole batch is nacked before producing, and read again.
-    #[default]
-    Nack,
 }

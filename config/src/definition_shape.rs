@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::error_policy::ERRORS;
 use crate::shape::{Field, Kind, Names, Shape, TIME, field, not_yet, required, time, words};
+use crate::test_shape::TEST;
 
 const NO_TRANSFORMS: &str = "take it out: records are delivered as the plugin gives them";
 const OTHER_SCHEMA: &str = "use `json`, `raw` or `text`";
@@ -58,10 +60,15 @@ pub(crate) static DEFINITION: Shape = Shape {
             "errors",
             Kind::Table(&ERRORS),
             "",
-            "What happens to a record that cannot be decoded, routed or encoded.",
+            "What happens to a record that cannot be decoded, transformed, routed or encoded.",
         ),
         not_yet("transforms", NO_TRANSFORMS),
-        not_yet("tests", "take them out and look at the topics with a consumer"),
+        field(
+            "tests",
+            Kind::Tables(&TEST),
+            "none",
+            "Records with what should become of each; `pico-connectors test` runs them.",
+        ),
     ],
     foreign: &[
         ("streams", "a source of this engine has [[topics]] blocks"),
@@ -241,23 +248,3 @@ const SUPERVISION_FIELDS: &[Field] = &[
         "Time without progress, while something is in flight, until health says degraded.",
     ),
 ];
-
-static ERRORS: Shape = Shape {
-    fields: &[
-        field(
-            "on_record_error",
-            Kind::Word {
-                words: &["nack"],
-                later: &[
-                    ("dead_letter", "use `nack`: the batch is read again, nothing is lost"),
-                    ("skip", "use `nack`: the batch is read again, nothing is lost"),
-                ],
-            },
-            "\"nack\"",
-            "`nack`: the whole batch is nacked before producing and read again.",
-        ),
-        not_yet("dead_letter_topic", "take it out; with `nack` no record is set aside"),
-        not_yet("max_per_minute", "take it out; with `nack` no record is set aside"),
-    ],
-    foreign: &[],
-};

@@ -22,6 +22,7 @@ mod document;
 mod engine;
 mod engine_shape;
 mod env;
+mod error_policy;
 mod file_text;
 mod finding;
 mod key;
@@ -39,6 +40,8 @@ mod read_engine;
 mod read_kafka;
 mod read_rule;
 mod read_supervision;
+mod read_tests;
+mod record_test;
 mod reference;
 mod rule;
 mod scalar;
@@ -50,15 +53,17 @@ mod source_variables;
 mod suggest;
 mod supervision;
 mod template;
+mod test_shape;
 mod tree;
 
 pub use block::{AllowedTopics, Replication, TopicBlock};
-pub use definition::{Definition, ErrorPolicy, OnRecordError, PluginConfigFormat};
+pub use definition::{Definition, PluginConfigFormat};
 pub use engine::{
     Connectors, Engine, Http, Kafka, Limits, LogFormat, Logging, Plugins, Sasl, SaslMechanism,
     SecurityProtocol, Shutdown, StateConfig, Tls,
 };
 pub use env::Env;
+pub use error_policy::{ErrorPolicy, OnRecordError};
 pub use finding::{Finding, Location, Severity};
 pub use key::{KEY_LENGTH_MAX, SourceKey};
 pub use load_definitions::{BadFile, Definitions, check_definition, load_definitions};
@@ -68,6 +73,7 @@ pub use picomq_connector_sdk::Schema;
 pub use plugin_config::PluginConfig;
 pub use plugin_path::find_plugin;
 pub use properties::Properties;
+pub use record_test::{Expectation, ExpectedRecord, ExpectedValue, RecordTest, TestInput};
 pub use rule::{HashOf, Illegal, Rule, TOPIC_NAME_MAX, Value, check_topic_name, is_topic_char};
 pub use schema::{definition_schema, engine_schema};
 pub use secret::{Secret, is_secret_name};

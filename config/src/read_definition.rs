@@ -6,12 +6,14 @@ use serde_json::Value;
 
 use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
+use crate::error_policy::read_errors;
 use crate::plugin_config;
 use crate::read_block::{one_deadline, read_block};
 use crate::read_supervision::read_supervision;
+use crate::read_tests::read_tests;
 use crate::scalar::resolved;
 use crate::tree::{Entry, Node, Origin, Raw, to_json};
-use crate::{Definition, ErrorPolicy, Location, OnRecordError, PluginConfig, PluginConfigFormat};
+use crate::{Definition, Location, PluginConfig, PluginConfigFormat};
 use crate::{SourceKey, Supervision, TopicBlock};
 
 /// None when a finding says why not.
@@ -33,6 +35,8 @@ pub(crate) fn read_definition(
         supervision.batch_deadline = deadline;
     }
     let plugin_config = read_plugin_config(cx, fields);
+    let errors = read_errors(cx, fields, &topics);
+    let tests = read_tests(cx, fields, fields.list("topics").len());
     let (key, (path, path_location)) = (key?, path?);
     Some(Definition {
         enabled: fields.flag("enabled").unwrap_or(true),
@@ -47,7 +51,8 @@ pub(crate) fn read_definition(
         topics,
         plugin_config: plugin_config?,
         supervision,
-        errors: ErrorPolicy { on_record_error: OnRecordError::Nack },
+        errors,
+        tests,
         file: cx.text.file().to_owned(),
         key,
     })

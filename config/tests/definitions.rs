@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use miette::NarratableReportHandler;
-use pico_config::{ErrorPolicy, OnRecordError, PluginConfigFormat, Severity, Supervision};
+use pico_config::{ErrorPolicy, PluginConfigFormat, Severity, Supervision};
 
 use crate::given::{check, code, good, refused, source};
 
@@ -16,7 +16,7 @@ fn defaults_are_those_of_the_docs() {
     assert_eq!(definition.name, "a");
     assert_eq!(definition.plugin_config_format, PluginConfigFormat::Toml);
     assert_eq!(definition.supervision, Supervision::default());
-    assert_eq!(definition.errors, ErrorPolicy { on_record_error: OnRecordError::Nack });
+    assert_eq!(definition.errors, ErrorPolicy::default());
     assert_eq!(definition.plugin_config.expose_json(), "{}");
 }
 
@@ -88,18 +88,17 @@ fn every_syntax_error_is_reported() {
 
 #[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
-    let top = "[[transforms]]\ntype = \"jq\"\n[[tests]]\nname = \"x\"\n[errors]\non_record_error = \"skip\"\n\
+    let top = "[[transforms]]\ntype = \"jq\"\n[errors]\non_record_error = \"skip\"\n\
                dead_letter_topic = \"dlq\"";
     let block = "when = \".x\"\nschema = \"avro\"\navro_schema_path = \"x\"\nschema_registry = \"http://localhost:8081\"";
     insta::assert_snapshot!(refused(&source(top, block)), @r#"
     config.not_yet 4:3 transforms: `transforms` is not built yet (take it out: records are delivered as the plugin gives them)
-    config.not_yet 6:3 tests: `tests` is not built yet (take them out and look at the topics with a consumer)
-    config.not_yet 9:19 errors.on_record_error: on_record_error = "skip" is not built yet (use `nack`: the batch is read again, nothing is lost)
-    config.not_yet 10:1 errors.dead_letter_topic: `dead_letter_topic` is not built yet (take it out; with `nack` no record is set aside)
-    config.not_yet 13:1 topics[0].when: `when` is not built yet (take it out: every record goes to every block)
-    config.not_yet 14:10 topics[0].schema: schema = "avro" is not built yet (use `json`, `raw` or `text`)
-    config.not_yet 15:1 topics[0].avro_schema_path: `avro_schema_path` is not built yet (use `json`, `raw` or `text`)
-    config.not_yet 16:1 topics[0].schema_registry: `schema_registry` is not built yet (take it out: JSON is sent without a schema id)
+    config.not_yet 7:19 errors.on_record_error: on_record_error = "skip" is not built yet (use `nack`: the batch is read again, nothing is lost)
+    config.not_yet 8:1 errors.dead_letter_topic: `dead_letter_topic` is not built yet (take it out; with `nack` no record is set aside)
+    config.not_yet 11:1 topics[0].when: `when` is not built yet (take it out: every record goes to every block)
+    config.not_yet 12:10 topics[0].schema: schema = "avro" is not built yet (use `json`, `raw` or `text`)
+    config.not_yet 13:1 topics[0].avro_schema_path: `avro_schema_path` is not built yet (use `json`, `raw` or `text`)
+    config.not_yet 14:1 topics[0].schema_registry: `schema_registry` is not built yet (take it out: JSON is sent without a schema id)
     "#);
     assert_eq!(code(&source("[transforms.add_fields]\nenabled = true", "")), "config.not_yet");
     assert_eq!(code(&source("", "schema = \"flatbuffer\"")), "config.not_yet");

@@ -14,6 +14,7 @@ mod panics;
 mod plugin_path;
 mod plugin_schema;
 mod properties;
+mod record_tests;
 mod references;
 mod schema;
 mod secrets;

@@ -128,18 +128,65 @@ fn other_value(path: &str) -> Vec<(&'static str, Value)> {
         // Each has one value only, which is also what stands there when nothing is written.
         "topics.0.partitions" => vec![("topics.0.partitions", json!(1))],
         "errors.on_record_error" => vec![("errors.on_record_error", json!("nack"))],
+        "tests.0.filtered" => instead_of_expect("tests.0.filtered", json!(true)),
+        "tests.0.error" => instead_of_expect("tests.0.error", json!("payload_not_json")),
+        "tests.0.input.schema" => vec![("tests.0.input.schema", json!("raw"))],
+        "tests.0.input.payload_base64" => vec![("tests.0.input.payload_base64", json!("AAE="))],
+        "tests.0.input.key_base64" => vec![("tests.0.input.key_base64", json!("AAE="))],
+        "tests.0.input.timestamp" => vec![("tests.0.input.timestamp", json!(3))],
+        "tests.0.input.tombstone" => vec![("tests.0.input.tombstone", json!(true))],
+        "tests.0.input.headers" => vec![("tests.0.input.headers", json!({ "x": "y" }))],
+        "tests.0.expect.0.headers" => vec![("tests.0.expect.0.headers", json!({ "x": "y" }))],
+        "tests.0.expect.0.without_headers" => vec![("tests.0.expect.0.without_headers", json!(["x"]))],
+        "tests.0.expect.0.block" => vec![("tests.0.expect.0.block", json!(0))],
+        "tests.0.expect.0.no_key" => vec![("tests.0.expect.0.no_key", json!(true))],
+        "tests.0.expect.0.tombstone" => vec![("tests.0.expect.0.tombstone", json!(true))],
+        "tests.0.expect.0.value" => vec![("tests.0.expect.0.value", json!("{}"))],
+        "tests.0.expect.0.value_base64" => vec![("tests.0.expect.0.value_base64", json!("AAE="))],
+        "tests.0.expect.0.ignore" => {
+            vec![("tests.0.expect.0.value", json!("{}")), ("tests.0.expect.0.ignore", json!(["a.b"]))]
+        }
+        // The other keys of a test hold any text.
+        path if path.starts_with("tests.") => vec![(text_path(path), json!("other"))],
         other => panic!("the schema has a key this test does not know: {other}"),
     }
 }
 
+/// A test has one of three expectations; the base has the first.
+fn instead_of_expect(path: &'static str, value: Value) -> Vec<(&'static str, Value)> {
+    vec![("tests.0.expect", json!([])), (path, value)]
+}
+
+fn text_path(path: &str) -> &'static str {
+    const TEXTS: [&str; 7] = [
+        "tests.0.name",
+        "tests.0.input.payload",
+        "tests.0.input.key",
+        "tests.0.input.id",
+        "tests.0.expect.0.topic",
+        "tests.0.expect.0.key",
+        "tests.0.expect.0.value_text",
+    ];
+    TEXTS.into_iter().find(|text| *text == path).unwrap_or_else(|| panic!("the schema has a new key: {path}"))
+}
+
+/// The base, with the smallest test there is where the path is in one.
+fn base_for(path: &str) -> Value {
+    let mut document = base();
+    if path.starts_with("tests") {
+        document["tests"] = json!([{ "input": {}, "expect": [{ "topic": "t" }] }]);
+    }
+    document
+}
+
 #[test]
 fn every_key_of_the_definition_schema_is_read() {
-    let (plain, findings) = load(&base());
-    assert!(findings.is_empty(), "{findings:?}");
     let fixed = ["type", "topics.0.partitions", "errors.on_record_error"];
     for (path, _) in definition_leaves() {
         let path = path.join(".");
-        let mut document = base();
+        let mut document = base_for(&path);
+        let (plain, findings) = load(&document);
+        assert!(findings.is_empty(), "{findings:?}");
         match path.as_str() {
             "key" | "name" | "path" => put(&mut document, std::slice::from_ref(&path), json!("other")),
             path => {
@@ -151,7 +198,9 @@ fn every_key_of_the_definition_schema_is_read() {
         }
         let (definition, findings) = load(&document);
         assert!(findings.is_empty(), "{path}: {findings:?}");
-        assert_eq!(definition == plain, fixed.contains(&path.as_str()), "{path} changes nothing");
+        let tests = |definition: &Option<Definition>| definition.as_ref().map(|one| one.tests.clone());
+        let is_equal = definition == plain && tests(&definition) == tests(&plain);
+        assert_eq!(is_equal, fixed.contains(&path.as_str()), "{path} changes nothing");
     }
 }
 
@@ -167,7 +216,7 @@ fn wrong_value(schema: &Value) -> Value {
 #[test]
 fn every_key_of_the_definition_schema_refuses_a_wrong_type() {
     for (path, schema) in definition_leaves() {
-        let mut document = base();
+        let mut document = base_for(&path[0]);
         put(&mut document, &path, wrong_value(&schema));
         let (definition, findings) = load(&document);
         assert!(definition.is_none() && !findings.is_empty(), "{path:?} took {}", wrong_value(&schema));
@@ -270,7 +319,7 @@ fn keys_outside_the_schemas_are_refused_in_every_table() {
         for (path, _) in leaves {
             let mut path = path.clone();
             *path.last_mut().unwrap() = "zzz_not_there".to_owned();
-            let mut document = if is_engine { json!({}) } else { base() };
+            let mut document = if is_engine { json!({}) } else { base_for(&path[0]) };
             put(&mut document, &path, json!(1));
             let findings = if is_engine { load_engine_of(&document).unwrap_err() } else { load(&document).1 };
             assert!(
@@ -288,7 +337,7 @@ fn every_key_has_a_line_of_text_and_every_default_is_taken() {
         assert!(schema["description"].as_str().is_some_and(|text| text.len() > 5), "{path:?}");
         described += 1;
         if let Some(default) = schema.get("default") {
-            let mut document = base();
+            let mut document = base_for(&path[0]);
             put(&mut document, &path, default.clone());
             if !path.contains(&"topic".to_owned()) {
                 assert_eq!(load(&document).0, load(&base()).0, "{path:?} = {default}");

@@ -90,6 +90,7 @@ pub(crate) fn definition(key: &str, window: u32, supervision: Supervision) -> De
         plugin_config: PluginConfig::from_json(serde_json::Map::new()),
         supervision,
         errors: ErrorPolicy::default(),
+        tests: Vec::new(),
         file: "numbers.toml".into(),
         path_location: Location::File("numbers.toml".into()),
     }

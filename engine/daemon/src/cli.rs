@@ -42,6 +42,8 @@ pub(crate) enum Verb {
     Dev(DevArguments),
     /// Look for mistakes in files.
     Check(CheckArguments),
+    /// Run the tests of definitions.
+    Test(TestArguments),
     /// List the plugins that can be found.
     Plugins,
     /// Ask a daemon how its sources are.
@@ -102,6 +104,8 @@ enum RawVerb {
     /// Look for mistakes in configuration and definitions, without a network
     #[command(visible_aliases = ["validate", "lint"])]
     Check(CheckArguments),
+    /// Run the [[tests]] of definitions, without plugin and broker
+    Test(TestArguments),
     /// List the plugins that can be found
     Plugins,
     /// Ask a daemon how its sources are
@@ -137,6 +141,14 @@ pub(crate) struct CheckArguments {
     pub(crate) paths: Vec<PathBuf>,
 }
 
+/// Arguments of `test`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct TestArguments {
+    /// Files and folders [default: what `run` would read]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
 /// Reads the arguments of this process. `Err` when all was said already: help was asked for, or something typed
 /// cannot be understood.
 pub(crate) fn parse() -> Result<Cli, Exit> {
@@ -158,6 +170,7 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Run(arguments))) => Verb::Run(arguments),
         (false, Some(RawVerb::Dev(arguments))) => Verb::Dev(arguments),
         (false, Some(RawVerb::Check(arguments))) => Verb::Check(arguments),
+        (false, Some(RawVerb::Test(arguments))) => Verb::Test(arguments),
         (false, Some(RawVerb::Plugins)) => Verb::Plugins,
         (false, Some(RawVerb::Status)) => Verb::Status,
         (false, None) => return Err(refusal("a verb is missing, such as `run` or `check`")),

@@ -21,8 +21,10 @@ mod run;
 mod runtime;
 mod signals;
 mod status;
+mod targets;
 mod telemetry;
 mod terminal;
+mod test;
 mod version;
 mod wiring;
 
@@ -51,6 +53,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Run(arguments) => run::run(cli, arguments),
         Verb::Dev(arguments) => dev::run(cli, arguments),
         Verb::Check(arguments) => check::run(cli, arguments),
+        Verb::Test(arguments) => test::run(cli, arguments),
         Verb::Plugins => plugins::run(cli),
         Verb::Status => status::run(cli),
     }

@@ -8,3 +8,4 @@ mod docs;
 mod run;
 mod status;
 mod support;
+mod tests_verb;
