@@ -43,7 +43,12 @@ fn good_tests_pass_although_there_is_neither_plugin_nor_broker() {
     let (code, out, err) = folder.told(&["test", "orders.toml"]);
 
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @r#"
+    orders.toml
+      ✓ an order goes to its tenant
+      ✓ an order without a tenant holds its batch
+    2 tests, 0 failed
+    "#);
 }
 
 #[test]
@@ -54,7 +59,25 @@ fn a_test_that_fails_shows_what_differs_and_why() {
     let (code, out, _) = folder.told(&["test", "orders.toml"]);
 
     assert_eq!(code, 1);
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @r#"
+    orders.toml
+      ✗ an order goes to everybody  orders.toml:8
+        - expected, + got
+          record 0
+        - topic orders.all
+        + topic orders.acme
+          value {
+            "tenant": "acme"
+        -   "total": 13
+        +   "total": 12.5
+          }
+      ✗ tests[1]  orders.toml:15
+        - expected, + got
+        - filtered: nothing leaves
+        + fails with unroutable_record
+        because: record 0: field "tenant" is not there, so topics[0] has no topic for it; send a value or give the rule a fallback
+    2 tests, 2 failed
+    "#);
 }
 
 #[test]
@@ -93,4 +116,12 @@ fn a_folder_without_tests_says_so() {
     folder.write("orders.toml", SOURCE);
     let (code, out, _) = folder.told(&["test", "."]);
     assert_eq!((code, out.lines().last()), (0, Some("no [[tests]] found")));
+}
+
+#[test]
+fn the_examples_that_come_with_the_program_pass_their_own_tests() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/examples");
+    let (code, out, err) = Folder::new().told(&["test", examples.to_str().unwrap()]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(!out.contains("no [[tests]] found"), "{out}");
 }

@@ -172,7 +172,7 @@ mod tests {
         let ignore = [FieldPath::parse("a.at").unwrap(), FieldPath::parse("list.1").unwrap()];
         let one = canonical("{\"a\":{\"at\":1,\"x\":2},\"list\":[1,2]}", &ignore).unwrap();
         assert_eq!(one, canonical("{\"a\":{\"x\":2},\"list\":[1,9]}", &ignore).unwrap());
-        assert_eq!(one, "{\n  \"a\": {\n    \"x\": 2\n  },\n  \"list\": [\n    1\n  ]\n}");
+        assert_eq!(one, "{\n  \"a\": {\n    \"x\": 2\n  }\n  \"list\": [\n    1\n  ]\n}");
     }
 
     #[test]

@@ -80,7 +80,9 @@ fn run_tests(definition: &Definition, limits: &Limits) -> Result<File, RuleError
 fn actual(path: &mut RecordPath, test: &RecordTest) -> Actual {
     let routed = match path.route(batch(test), PROVENANCE) {
         Ok(routed) => routed,
-        Err(RouteFailure { code, message }) => return Actual::Failed { code: code.to_owned(), message },
+        Err(RouteFailure { code, message, stage: _ }) => {
+            return Actual::Failed { code: code.to_owned(), message };
+        }
     };
     let records: Vec<SentRecord> = routed
         .groups()
