@@ -8,11 +8,14 @@ use ractor::{Actor, ActorRef, call_t};
 
 use crate::lifecycle::Asked;
 use crate::ports::{Cause, DeliveryFactory, PluginFactory};
+pub use crate::root::{Item, Step, difference};
 use crate::root::{RootActor, RootArgs, RootMsg};
 use crate::status::{Health, SourceDetail, SourceView, Totals};
 
 /// A reply of the root is a look into its own memory; past this something is badly wrong.
 const REPLY_TIMEOUT_MS: u64 = 5_000;
+/// To begin every step of an apply takes milliseconds a source; there may be thousands.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One source to keep: a definition with its doors, or a file that could not be read as one.
 pub enum Entry {
@@ -20,6 +23,66 @@ pub enum Entry {
     Good(Box<SourceSpec>),
     /// Listed with status `error` so that nobody looks for it in vain.
     Bad(BadSource),
+}
+
+impl Entry {
+    /// Its key; for a file that is no definition the one it is listed under.
+    pub fn key(&self) -> &str {
+        match self {
+            Entry::Good(spec) => spec.definition.key.as_str(),
+            Entry::Bad(bad) => &bad.key,
+        }
+    }
+
+    /// What the difference of two sets depends on.
+    pub fn item(&self) -> Item<'_> {
+        let definition = match self {
+            Entry::Good(spec) => Some(&*spec.definition),
+            Entry::Bad(_) => None,
+        };
+        Item { key: self.key(), definition, has_failed: false }
+    }
+}
+
+/// One source as a reload finds it.
+#[derive(Debug, Clone)]
+pub struct RunningSource {
+    /// Its key.
+    pub key: String,
+    /// In force, or on its way to be; `None` for a file that is no definition.
+    pub definition: Option<Arc<Definition>>,
+    /// A changed definition is not open yet.
+    pub is_reloading: bool,
+    /// Its file, or its changed definition, could not be used, and what ran before runs on.
+    pub has_reload_failed: bool,
+}
+
+impl RunningSource {
+    pub(crate) fn of_bad(bad: &BadSource) -> RunningSource {
+        RunningSource {
+            key: bad.key.clone(),
+            definition: None,
+            is_reloading: false,
+            has_reload_failed: false,
+        }
+    }
+
+    pub(crate) fn of_entry(entry: &Entry) -> RunningSource {
+        match entry {
+            Entry::Good(spec) => RunningSource {
+                key: entry.key().to_owned(),
+                definition: Some(spec.definition.clone()),
+                is_reloading: true,
+                has_reload_failed: false,
+            },
+            Entry::Bad(bad) => RunningSource::of_bad(bad),
+        }
+    }
+
+    /// What the difference of two sets depends on.
+    pub fn item(&self) -> Item<'_> {
+        Item { key: &self.key, definition: self.definition.as_deref(), has_failed: false }
+    }
 }
 
 /// A checked definition with its doors.
@@ -139,6 +202,31 @@ impl Engine {
     /// Sets the gauges from what the sources report now; call it before the metrics are rendered.
     pub async fn set_gauges(&self) {
         call_t!(self.root, RootMsg::Gauges, REPLY_TIMEOUT_MS).ok();
+    }
+
+    /// What runs, as a reload finds it, in the order of the list.
+    ///
+    /// # Errors
+    /// [`CommandError::Ending`] when the root is gone.
+    pub async fn running(&self) -> Result<Vec<RunningSource>, CommandError> {
+        call_t!(self.root, RootMsg::Running, REPLY_TIMEOUT_MS).map_err(|_gone| CommandError::Ending)
+    }
+
+    /// Makes the running set equal to `entries`, whose keys are unique ignoring case: starts what is new, drains and
+    /// forgets what is missing, reloads what changed, leaves alone what is equal. Returns once every step was begun;
+    /// what comes of it shows in the list. With `retries_failed` a definition whose last reload failed is tried again
+    /// although it is equal.
+    ///
+    /// # Errors
+    /// [`CommandError::Ending`] when the process ends; nothing was changed then.
+    pub async fn apply(&self, entries: Vec<Entry>, retries_failed: bool) -> Result<(), CommandError> {
+        let message = |reply| RootMsg::Apply { entries, retries_failed, reply };
+        match self.root.call(message, Some(APPLY_TIMEOUT)).await {
+            Ok(ractor::rpc::CallResult::Success(answer)) => answer,
+            Ok(ractor::rpc::CallResult::Timeout | ractor::rpc::CallResult::SenderError) | Err(_) => {
+                Err(CommandError::Ending)
+            }
+        }
     }
 
     /// Asks something of one source; returns once it was taken, not once it is done.

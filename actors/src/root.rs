@@ -1,5 +1,8 @@
 //! One per process: keeps the running sources equal to the definitions, and answers for them.
 
+mod apply;
+mod changes;
+mod difference;
 mod slot;
 
 use std::sync::Arc;
@@ -7,10 +10,11 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
-use crate::handle::{Command, CommandError, EngineSettings, Entry};
+use crate::handle::{Command, CommandError, EngineSettings, Entry, RunningSource};
 use crate::status::{Health, SourceDetail, SourceView, Totals};
 use crate::supervisor::END_SLACK;
 use crate::total::TotalBytes;
+pub use difference::{Item, Step, difference};
 use slot::{Kind, Slot};
 
 pub(crate) struct RootActor;
@@ -26,14 +30,18 @@ pub(crate) enum RootMsg {
     Health(RpcReplyPort<Health>),
     /// Sets the gauges from what the sources report; asked for before they are read.
     Gauges(RpcReplyPort<()>),
+    /// What runs, as far as a reload depends on it.
+    Running(RpcReplyPort<Vec<RunningSource>>),
+    /// Makes the running set equal to these; answered once every step was begun.
+    Apply { entries: Vec<Entry>, retries_failed: bool, reply: RpcReplyPort<Result<(), CommandError>> },
     /// Asks something of one source.
     Command(String, Command, RpcReplyPort<Result<(), CommandError>>),
     /// Stop every source; `true` when all drained.
     Shutdown { grace: Duration, reply: RpcReplyPort<bool> },
     /// The grace and its slack are over.
     GiveUp,
-    /// Start a supervisor that died once more.
-    Respawn(usize),
+    /// Start a supervisor that died once more; by the id of its slot.
+    Respawn(u32),
 }
 
 pub(crate) struct RootArgs {
@@ -44,6 +52,7 @@ pub(crate) struct RootArgs {
 pub(crate) struct RootState {
     settings: EngineSettings,
     slots: Vec<Slot>,
+    next_id: u32,
     total: Arc<TotalBytes>,
     ending: Option<RpcReplyPort<bool>>,
 }
@@ -52,12 +61,18 @@ impl RootState {
     async fn start(myself: &ActorRef<RootMsg>, args: RootArgs) -> Result<RootState, ActorProcessingErr> {
         let RootArgs { settings, entries } = args;
         let total = Arc::new(TotalBytes::new(settings.limits.in_flight_bytes_total));
-        let slots = entries.into_iter().zip(1..).map(|(entry, id)| Slot::new(id, entry)).collect();
-        let mut state = RootState { settings, slots, total, ending: None };
-        for index in 0..state.slots.len() {
-            state.spawn(myself, index).await?;
+        let mut state = RootState { settings, slots: Vec::new(), next_id: 1, total, ending: None };
+        for entry in entries {
+            state.add(myself, entry).await?;
         }
         Ok(state)
+    }
+
+    async fn add(&mut self, myself: &ActorRef<RootMsg>, entry: Entry) -> Result<(), ActorProcessingErr> {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.slots.push(Slot::new(id, entry));
+        self.spawn(myself, self.slots.len() - 1).await
     }
 
     async fn spawn(&mut self, myself: &ActorRef<RootMsg>, index: usize) -> Result<(), ActorProcessingErr> {
@@ -122,18 +137,37 @@ impl RootState {
     }
 
     /// A supervisor is gone: as told when the process ends, else by a fault of ours, and then it is started again.
-    fn lost(&mut self, myself: &ActorRef<RootMsg>, child: ractor::ActorId, why: &str) {
-        let Some(index) = self.slots.iter().position(|slot| slot.is_supervised_by(child)) else { return };
-        let Some(slot) = self.slots.get_mut(index) else { return };
+    async fn lost(
+        &mut self,
+        myself: &ActorRef<RootMsg>,
+        child: ractor::ActorId,
+        why: &str,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(index) = self.slots.iter().position(|slot| slot.is_supervised_by(child)) else {
+            return Ok(());
+        };
+        let Some(slot) = self.slots.get_mut(index) else { return Ok(()) };
         slot.forget_supervisor();
         if self.ending.is_some() {
             self.end_if_all_did(myself);
-            return;
+            return Ok(());
         }
-        let wait = slot.count_death();
+        if slot.is_leaving() {
+            return self.left(myself, index).await;
+        }
+        let (wait, id) = (slot.count_death(), slot.id());
         let wait_ms = wait.as_millis() as u64;
         tracing::error!(source = slot.key(), why, wait_ms, "a supervisor died; it is started again");
-        myself.send_after(wait, move || RootMsg::Respawn(index));
+        myself.send_after(wait, move || RootMsg::Respawn(id));
+        Ok(())
+    }
+
+    async fn respawn(&mut self, myself: &ActorRef<RootMsg>, id: u32) -> Result<(), ActorProcessingErr> {
+        // Removed or replaced meanwhile: nothing to start.
+        match self.slots.iter().position(|slot| slot.id() == id && !slot.is_alive()) {
+            Some(index) => self.spawn(myself, index).await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -175,10 +209,17 @@ impl Actor for RootActor {
                 state.set_gauges();
                 reply.send(()).ok();
             }
+            RootMsg::Running(reply) => {
+                reply.send(state.slots.iter().filter_map(Slot::running).collect()).ok();
+            }
+            RootMsg::Apply { entries, retries_failed, reply } => {
+                state.apply(&myself, entries, retries_failed).await?;
+                reply.send(state.is_serving()).ok();
+            }
             RootMsg::Command(key, command, reply) => state.command(&key, command, reply),
             RootMsg::Shutdown { grace, reply } => state.shut_down(&myself, grace, reply),
             RootMsg::GiveUp => state.end(&myself, false),
-            RootMsg::Respawn(index) => state.spawn(&myself, index).await?,
+            RootMsg::Respawn(id) => state.respawn(&myself, id).await?,
         }
         Ok(())
     }
@@ -191,10 +232,10 @@ impl Actor for RootActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(child, panic) => {
-                state.lost(&myself, child.get_id(), &panic.to_string())
+                state.lost(&myself, child.get_id(), &panic.to_string()).await?;
             }
             SupervisionEvent::ActorTerminated(child, _, why) => {
-                state.lost(&myself, child.get_id(), why.as_deref().unwrap_or("it ended"));
+                state.lost(&myself, child.get_id(), why.as_deref().unwrap_or("it ended")).await?;
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use pico_config::Definition;
 use serde::Serialize;
 
 pub use crate::lifecycle::Status;
@@ -90,6 +91,12 @@ pub(crate) struct Report {
     pub(crate) since_ms: u64,
     pub(crate) last_error: Option<LastError>,
     pub(crate) conditions: Vec<String>,
+    /// In force.
+    pub(crate) definition: Arc<Definition>,
+    /// A changed definition is not open yet.
+    pub(crate) is_reloading: bool,
+    /// The last reload failed; the former definition is in force.
+    pub(crate) has_reload_failed: bool,
     pub(crate) is_degraded: bool,
     pub(crate) consecutive_nacks: u32,
     pub(crate) in_flight: usize,

@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod observe;
+mod reload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use tracing::Span;
 use crate::batch::{Counts, Timing};
 use crate::checks::Checks;
 use crate::handle::{CommandError, SourceSpec};
-use crate::lifecycle::{Asked, Ended, Event, Input, Lifecycle, Limits, Order, Token};
+use crate::lifecycle::{Asked, Ended, Event, Input, Lifecycle, Order, Token};
 use crate::ports::{Cause, OpenFailure, StorePort};
 pub(crate) use observe::now_ms;
 
@@ -39,7 +40,9 @@ pub(crate) struct SupervisorActor;
 pub(crate) enum SupervisorMsg {
     /// A person or the root wants something; replied to once it is kept.
     Command { order: Order, reply: Option<RpcReplyPort<Result<(), CommandError>>> },
-    /// The process ends: drain within the grace, then end this actor.
+    /// The definition changed, or is again the one in force.
+    Reload(Box<SourceSpec>),
+    /// The process ends, or the source was removed: drain within the grace, then end this actor.
     Shutdown { grace: Duration },
     /// Something the tree has to say.
     Event { epoch: u64, event: Event },
@@ -77,7 +80,12 @@ pub(crate) struct SavedBatch {
 }
 
 pub(crate) struct SupervisorState {
-    spec: SourceSpec,
+    /// In force.
+    spec: Arc<SourceSpec>,
+    /// Changed, and not in force yet.
+    next: Option<Arc<SourceSpec>>,
+    /// In force before, kept until the present one opened.
+    former: Option<Arc<SourceSpec>>,
     limits: pico_config::Limits,
     grace: Duration,
     lifecycle: Lifecycle,
@@ -139,15 +147,8 @@ impl SupervisorHandle {
 impl SupervisorState {
     fn new(myself: SupervisorRef, args: SupervisorArgs) -> SupervisorState {
         let SupervisorArgs { spec, limits, grace, asked, total, report } = args;
-        let definition = &spec.definition;
-        let lifecycle_limits = Limits {
-            window: definition.max_in_flight as usize,
-            in_flight_bytes: limits.in_flight_bytes,
-            nack_limit: definition.supervision.nack_limit,
-            restarts: definition.supervision.restart_after.is_some(),
-        };
-        let lifecycle = Lifecycle::new(lifecycle_limits, asked);
-        let key = Arc::new(definition.key.clone());
+        let lifecycle = Lifecycle::new(reload::limits_of(&spec.definition, &limits), asked);
+        let key = Arc::new(spec.definition.key.clone());
         let metrics = Arc::new(SourceMetrics::new(key.as_str()));
         let span = tracing::info_span!("source", key = key.as_str());
         let mut timers = JoinSet::new();
@@ -155,7 +156,9 @@ impl SupervisorState {
         let since = (lifecycle.status(), now_ms());
         SupervisorState {
             handle: SupervisorHandle { supervisor: myself, key, metrics },
-            spec,
+            spec: Arc::new(spec),
+            next: None,
+            former: None,
             limits,
             grace,
             lifecycle,
@@ -222,6 +225,7 @@ impl SupervisorState {
     fn take(&mut self, message: SupervisorMsg) {
         match message {
             SupervisorMsg::Command { order, reply } => self.command(order, reply),
+            SupervisorMsg::Reload(spec) => self.reload(*spec),
             SupervisorMsg::Shutdown { grace } => self.shut_down(grace),
             SupervisorMsg::Event { epoch, event } => self.event(epoch, event),
             SupervisorMsg::Saved { number, saved } => {

@@ -34,6 +34,9 @@ pub const LAST_DELIVERY: &str = "picomq_connector_last_delivery_timestamp_second
 /// Topics created because a record named them.
 pub const TOPICS_CREATED: &str = "picomq_connector_topics_created_total";
 
+/// Reloads of definitions, by what came of them.
+pub const RELOADS: &str = "picomq_connectors_reloads_total";
+
 /// How far behind its upstream a source says it is.
 pub const SOURCE_LAG_SECONDS: &str = "picomq_connector_source_lag_seconds";
 /// The same in bytes.
@@ -76,6 +79,12 @@ pub const HELP: &[(&str, Kind, &str)] = &[
         "Unix time in seconds when a batch with records was last acked; absent before the first.",
     ),
     (TOPICS_CREATED, Kind::Counter, "Topics created for the source, where its blocks say create_topics."),
+    (
+        RELOADS,
+        Kind::Counter,
+        "Reloads by outcome: applied (something changed), unchanged, refused (a file could not be used; what ran for it \
+         runs on), conflict (another plan was confirmed), reverted (one source's changed definition did not open).",
+    ),
     (SOURCE_LAG_SECONDS, Kind::Gauge, "Seconds the source is behind its upstream, as its plugin reports it."),
     (SOURCE_LAG_BYTES, Kind::Gauge, "Bytes the source is behind its upstream, as its plugin reports it."),
 ];

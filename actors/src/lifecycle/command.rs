@@ -19,6 +19,8 @@ impl Lifecycle {
             Order::Pause => self.pause(effects),
             Order::Resume => self.resume(),
             Order::Restart => self.restart(effects),
+            Order::Reload(limits) => self.reload(limits, effects),
+            Order::Keep => self.keep(),
             Order::Stop => self.stop(effects),
             Order::Shutdown => {
                 self.is_shutting_down = true;
@@ -29,7 +31,7 @@ impl Lifecycle {
 
     fn wish(&mut self, order: Order) {
         self.asked = match order {
-            Order::Launch | Order::Shutdown => self.asked,
+            Order::Launch | Order::Shutdown | Order::Reload(_) | Order::Keep => self.asked,
             Order::Start | Order::Resume => Asked::Running,
             Order::Pause => Asked::Paused,
             // A paused source restarts to its pause.
@@ -81,7 +83,7 @@ impl Lifecycle {
         }
     }
 
-    fn restart(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn restart(&mut self, effects: &mut Vec<Effect>) {
         match self.phase {
             Phase::Active | Phase::Rewinding { .. } => {
                 self.reset();

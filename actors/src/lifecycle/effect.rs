@@ -2,7 +2,7 @@
 
 use picomq_connector_sdk::Verdict;
 
-use super::{BatchId, Token};
+use super::{BatchId, Limits, Token};
 use crate::ports::{Cause, OpenFailure};
 
 /// Everything that can happen to a source.
@@ -48,6 +48,10 @@ pub enum Order {
     Resume,
     /// Close and open again; resets the counters.
     Restart,
+    /// Close, and open with the changed definition whose limits these are; resets the counters.
+    Reload(Limits),
+    /// The definition in force is the wanted one after all: a reload that waits is called off, a failed one forgotten.
+    Keep,
     /// Close for good; a person's wish, obeyed after a restart of the process.
     Stop,
     /// Close for good because the process ends.
@@ -191,6 +195,13 @@ pub enum Effect {
         /// Whether the first poll is wanted at once, or the source opens to a pause.
         is_paused: bool,
     },
+    /// The changed definition is in force from here on. Nothing is open.
+    Adopt {
+        /// Whether the one before it is kept, should the changed one not open.
+        keeps_former: bool,
+    },
+    /// The definition in force and the one that was kept change places: it did not open. Nothing is open.
+    Revert,
     /// Ask the plugin for a batch.
     Poll {
         /// Its name, should it be sent down the line.

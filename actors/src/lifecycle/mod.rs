@@ -11,6 +11,7 @@ mod command;
 mod effect;
 mod flight;
 mod opening;
+mod reload;
 mod rewind;
 mod status;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod tests;
 use effect::Failure;
 pub use effect::{Effect, Ended, Event, Input, Order, PolledKind, Stage, Then, Wait};
 pub use flight::{BatchId, Flight, FlightKind};
+use reload::Trial;
 pub use status::{Condition, Conditions, Status};
 
 use std::collections::VecDeque;
@@ -214,6 +216,12 @@ pub struct Lifecycle {
     probe: Probe,
     refusal: Refusal,
     next_token: u64,
+    /// Limits of a changed definition that waits until nothing is open.
+    next: Option<Limits>,
+    trial: Trial,
+    /// Whether the definition in force opened when that was last tried.
+    has_opened: bool,
+    reload_error: Option<Cause>,
 }
 
 impl Lifecycle {
@@ -249,6 +257,10 @@ impl Lifecycle {
             probe: Probe::None,
             refusal: Refusal::MayBeOurs,
             next_token: 1,
+            next: None,
+            trial: Trial::None,
+            has_opened: false,
+            reload_error: None,
         }
     }
 

@@ -3,10 +3,12 @@
 use super::{Asked, Blame, Effect, Ended, Latch, Lifecycle, Pending, Phase, Probe, Refusal, Then, Wait};
 use crate::ports::{Cause, OpenFailure, OpenKind};
 
-const HUNG: &str = "a call into the plugin never came back; restart the process to run this source again";
+pub(super) const HUNG: &str =
+    "a call into the plugin never came back; restart the process to run this source again";
 
 impl Lifecycle {
     pub(super) fn open(&mut self, effects: &mut Vec<Effect>) {
+        self.adopt(effects);
         self.forget_flights();
         self.epoch += 1;
         self.tree_epoch = self.epoch;
@@ -22,6 +24,7 @@ impl Lifecycle {
         self.next_number = number.saturating_add(1);
         self.next_epoch();
         self.open_failures = 0;
+        self.settle_trial();
         self.refusal = match self.refusal {
             Refusal::MayBeOurs | Refusal::Settled => Refusal::MayBeOurs,
             Refusal::Reopen | Refusal::Reopened => Refusal::Reopened,
@@ -37,6 +40,7 @@ impl Lifecycle {
         if self.phase != Phase::Opening {
             return;
         }
+        let Some(failure) = self.try_other(failure, effects) else { return };
         self.blame(Blame::Open, failure.cause);
         match failure.kind {
             OpenKind::Passing => {
@@ -142,6 +146,7 @@ impl Lifecycle {
         if ended.is_leaked {
             self.latched = Some(Latch::Hung);
             self.blame(Blame::Nack, Cause::new("plugin.hung", HUNG));
+            self.refuse_next();
             self.phase = if then == Then::Stopped { Phase::Stopped } else { Phase::Halted { restart: None } };
             return;
         }
@@ -157,6 +162,7 @@ impl Lifecycle {
 
     fn stopped(&mut self, effects: &mut Vec<Effect>) {
         self.phase = Phase::Stopped;
+        self.adopt(effects);
         // Something else was asked while it closed.
         if self.asked != Asked::Stopped && !self.is_shutting_down {
             self.reset();

@@ -1,8 +1,9 @@
 //! I7: status and conditions are computed from the lifecycle, never set.
 
+use picomq_connector_sdk::Verdict;
 use serde::Serialize;
 
-use super::{Asked, Blame, Flight, Latch, Lifecycle, Pending, Phase, Probe, Then};
+use super::{Asked, Blame, Flight, Latch, Lifecycle, Pending, Phase, Probe, Then, Trial};
 use crate::ports::Cause;
 
 /// Failures in a row from which a source makes the health `degraded`.
@@ -60,8 +61,10 @@ pub enum Condition {
     Stalled,
     /// Somebody else owns the state.
     Fenced,
-    /// The last batches in flight run to their verdicts before a stop.
+    /// The last batches in flight run to their verdicts before a stop, a restart or a reload.
     Draining,
+    /// A changed definition could not be used, and the former one runs on.
+    ReloadFailed,
     /// Five failures in a row.
     Degraded,
 }
@@ -77,6 +80,7 @@ impl std::fmt::Display for Condition {
             Condition::Stalled => f.write_str("stalled"),
             Condition::Fenced => f.write_str("fenced"),
             Condition::Draining => f.write_str("draining"),
+            Condition::ReloadFailed => f.write_str("reload_failed"),
             Condition::Degraded => f.write_str("degraded"),
         }
     }
@@ -116,8 +120,11 @@ impl Lifecycle {
         if self.latched == Some(Latch::Fenced) {
             conditions.push(Condition::Fenced);
         }
-        if self.pending == Some(Pending::Stop) {
+        if matches!(self.pending, Some(Pending::Stop | Pending::Restart)) {
             conditions.push(Condition::Draining);
+        }
+        if self.reload_error.is_some() {
+            conditions.push(Condition::ReloadFailed);
         }
         if self.is_degraded() {
             conditions.push(Condition::Degraded);
@@ -130,9 +137,24 @@ impl Lifecycle {
         self.open_failures >= DEGRADED_AFTER || self.poll_failures >= DEGRADED_AFTER
     }
 
-    /// The last error whose cause has not ended.
+    /// The last error whose cause has not ended; without one, why the last reload failed.
     pub fn last_error(&self) -> Option<&Cause> {
-        self.last_error.as_ref().map(|(_, cause)| cause)
+        self.last_error.as_ref().map(|(_, cause)| cause).or(self.reload_error.as_ref())
+    }
+
+    /// Whether the last error is that of a reload, while the source itself is well.
+    pub fn is_last_error_a_reload(&self) -> bool {
+        self.last_error.is_none()
+    }
+
+    /// Whether the last reload failed and the former definition is in force.
+    pub fn has_reload_failed(&self) -> bool {
+        self.reload_error.is_some()
+    }
+
+    /// Whether a changed definition waits until it may open, or is being opened for the first time.
+    pub fn is_reloading(&self) -> bool {
+        self.next.is_some() || self.trial != Trial::None
     }
 
     /// Whether the last error is about a poll, which is no nack.
@@ -148,6 +170,11 @@ impl Lifecycle {
     /// The oldest batch in flight.
     pub fn head(&self) -> Option<&Flight> {
         self.window.front()
+    }
+
+    /// Whether the plugin is being told an Ack, that of the oldest batch.
+    pub fn is_acking(&self) -> bool {
+        self.resolving == Some(Verdict::Ack)
     }
 
     /// Batches polled and not yet resolved.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::Label;
-use pico_config::{HashOf, PluginConfigFormat, Rule, Value};
+use pico_config::{Definition, HashOf, PluginConfigFormat, Rule, Value};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 
 use super::RootMsg;
 use crate::checks::Checks;
 use crate::handle::{BadSource, Command, CommandError, EngineSettings, Entry, SourceSpec};
-use crate::lifecycle::{Asked, Order, Status};
+use crate::lifecycle::{Asked, Condition, Order, Status};
 use crate::status::{LastError, Report, SourceDetail, SourceView, TopicView, Totals};
 use crate::supervisor::{SupervisorActor, SupervisorArgs, SupervisorMsg, SupervisorRef};
 use crate::telemetry;
@@ -23,12 +23,17 @@ const RESPAWN_MAX: Duration = Duration::from_secs(30);
 
 pub(super) struct Slot {
     id: u32,
-    kind: Kind,
+    pub(super) kind: Kind,
     since_ms: u64,
+    /// Why the file of a running source is no definition now.
+    pub(super) refused: Option<LastError>,
+    /// Ending; then it becomes this, or is forgotten.
+    pub(super) leaving: Option<Option<Entry>>,
 }
 
 pub(super) enum Kind {
     Good {
+        /// Last told to the supervisor, which may have gone back to the one before.
         spec: Box<SourceSpec>,
         supervisor: Option<SupervisorRef>,
         report: watch::Receiver<Report>,
@@ -44,11 +49,15 @@ impl Slot {
         let kind = match entry {
             Entry::Bad(bad) => Kind::Bad(bad),
             Entry::Good(spec) => {
-                let (publisher, report) = watch::channel(Report::before_start(since_ms));
+                let (publisher, report) = watch::channel(Report::before_start(since_ms, &spec));
                 Kind::Good { spec, supervisor: None, report, publisher, deaths: 0 }
             }
         };
-        Slot { id, kind, since_ms }
+        Slot { id, kind, since_ms, refused: None, leaving: None }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.id
     }
 
     pub(super) fn key(&self) -> &str {
@@ -102,7 +111,7 @@ impl Slot {
                 return;
             }
             Kind::Good { spec, .. } if !spec.definition.enabled => {
-                "the definition says enabled = false; set it to true and restart the engine".to_owned()
+                "the definition says enabled = false; set it to true".to_owned()
             }
             Kind::Good { .. } => {
                 "the source is being started again after a fault; ask again shortly".to_owned()
@@ -160,15 +169,26 @@ impl Slot {
     }
 
     pub(super) fn view(&self) -> SourceView {
-        match &self.kind {
-            Kind::Good { spec, report, .. } => view_of_good(self.id, spec, &report.borrow()),
+        let mut view = match &self.kind {
+            Kind::Good { report, .. } => view_of_good(self.id, &report.borrow()),
             Kind::Bad(bad) => view_of_bad(self.id, bad, self.since_ms),
+        };
+        if let Some(refused) = &self.refused {
+            let condition = Condition::ReloadFailed.to_string();
+            if !view.conditions.contains(&condition) {
+                view.conditions.push(condition);
+            }
+            view.last_error.get_or_insert_with(|| refused.clone());
         }
+        view
     }
 
     pub(super) fn detail(&self) -> SourceDetail {
         let (topics, checks) = match &self.kind {
-            Kind::Good { spec, report, .. } => (topics(spec), report.borrow().checks.to_vec()),
+            Kind::Good { report, .. } => {
+                let report = report.borrow();
+                (topics(&report.definition), report.checks.to_vec())
+            }
             Kind::Bad(_) => (Vec::new(), Vec::new()),
         };
         SourceDetail { view: self.view(), topics, checks }
@@ -212,8 +232,8 @@ async fn load_asked(spec: &SourceSpec) -> Asked {
     }
 }
 
-fn view_of_good(id: u32, spec: &SourceSpec, report: &Report) -> SourceView {
-    let definition = &spec.definition;
+fn view_of_good(id: u32, report: &Report) -> SourceView {
+    let definition = &report.definition;
     SourceView {
         id,
         key: definition.key.as_str().to_owned(),
@@ -254,12 +274,12 @@ fn view_of_bad(id: u32, bad: &BadSource, since: u64) -> SourceView {
     }
 }
 
-fn topics(spec: &SourceSpec) -> Vec<TopicView> {
+fn topics(definition: &Definition) -> Vec<TopicView> {
     let view = |block: &pico_config::TopicBlock| TopicView {
         topic: rule_in_short(&block.rule),
         schema: block.schema.as_str(),
     };
-    spec.definition.topics.iter().map(view).collect()
+    definition.topics.iter().map(view).collect()
 }
 
 /// A literal topic, or where the value comes from and what becomes of it: `field:tenant → orders.{value}`.
@@ -291,12 +311,15 @@ fn format_name(format: PluginConfigFormat) -> &'static str {
 
 impl Report {
     /// What is shown of a source whose supervisor has not spoken yet.
-    pub(super) fn before_start(since_ms: u64) -> Report {
+    pub(super) fn before_start(since_ms: u64, spec: &SourceSpec) -> Report {
         Report {
             status: Status::Stopped,
             since_ms,
             last_error: None,
             conditions: Vec::new(),
+            definition: spec.definition.clone(),
+            is_reloading: false,
+            has_reload_failed: false,
             is_degraded: false,
             consecutive_nacks: 0,
             in_flight: 0,

@@ -31,6 +31,8 @@ impl SupervisorState {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Open { epoch, is_paused } => self.open(epoch, is_paused),
+            Effect::Adopt { keeps_former } => self.adopt(keeps_former),
+            Effect::Revert => self.revert(),
             Effect::Poll { batch, refuse_watermark } => {
                 self.tell_poller(PollerMsg::Poll { batch, refuse_watermark });
             }

@@ -22,13 +22,14 @@ impl SupervisorState {
         self.log(&event);
         self.count(&event);
         self.checks.event(&event, now_ms());
-        let acked = if event == Event::Resolved { saved_head(&self.lifecycle) } else { None };
-        self.step(Input::Event { epoch, event });
-        if let Some(number) = acked
+        // Before the step: a close that waited for this Ack forgets what was saved.
+        if event == Event::Resolved
+            && let Some(number) = acked_head(&self.lifecycle)
             && let Some(saved) = self.saved.remove(&number)
         {
             self.count_acked(number, saved);
         }
+        self.step(Input::Event { epoch, event });
     }
 
     fn log(&self, event: &Event) {
@@ -198,6 +199,9 @@ impl SupervisorState {
             since_ms: self.since.1,
             last_error: self.last_error.clone(),
             conditions,
+            definition: self.spec.definition.clone(),
+            is_reloading: self.lifecycle.is_reloading(),
+            has_reload_failed: self.lifecycle.has_reload_failed(),
             is_degraded: self.lifecycle.is_degraded() || self.is_stalled,
             consecutive_nacks: self.lifecycle.consecutive_nacks(),
             in_flight: self.lifecycle.in_flight(),
@@ -210,13 +214,17 @@ impl SupervisorState {
     }
 }
 
-fn saved_head(lifecycle: &Lifecycle) -> Option<u64> {
-    let head = lifecycle.head()?;
+/// The batch whose Ack is being told.
+fn acked_head(lifecycle: &Lifecycle) -> Option<u64> {
+    let head = lifecycle.head().filter(|_| lifecycle.is_acking())?;
     matches!(head.kind, FlightKind::Saved { .. }).then_some(head.number)
 }
 
 /// What happens next, or what a person must do, as the end of a sentence.
 fn what_next(lifecycle: &Lifecycle) -> String {
+    if lifecycle.is_last_error_a_reload() {
+        return "; the former one runs on: mend the definition, then reload".to_owned();
+    }
     match lifecycle.phase() {
         Phase::Halted { restart: Some(_) } => {
             "; nack limit reached, opened again by itself after restart_after".to_owned()

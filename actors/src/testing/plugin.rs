@@ -87,6 +87,11 @@ impl CountingPlugin {
         self
     }
 
+    /// The next openings and polls go as `faults` say, whatever was queued before.
+    pub fn fail_next(&self, faults: impl IntoIterator<Item = PluginFault>) {
+        *locked(&self.faults.0) = faults.into_iter().collect();
+    }
+
     /// What the plugin was told so far.
     pub fn log(&self) -> PluginLog {
         locked(&self.log).clone()

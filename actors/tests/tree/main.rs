@@ -3,4 +3,5 @@
 mod commands;
 mod delivery;
 mod failures;
+mod reload;
 mod world;

@@ -46,6 +46,7 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) plugin: CountingPlugin,
     pub(crate) delivery: FakeDelivery,
+    asked: Arc<FakeAsked>,
     total: u64,
 }
 
@@ -58,16 +59,26 @@ impl Plan {
             broker: FakeBroker::with_faults(self.broker),
             store: FakeStore::with_faults(self.store),
         };
+        let asked = Arc::new(FakeAsked::default());
         let definition = definition("numbers", self.window, self.supervision);
-        let spec = SourceSpec {
-            definition: Arc::new(definition),
-            plugin: Arc::new(plugin.clone()),
-            delivery: Arc::new(delivery.clone()),
-            asked: Arc::new(FakeAsked::default()),
-        };
+        let spec = spec(definition, &plugin, &delivery, asked.clone());
         let engine =
             Engine::start(settings(), vec![Entry::Good(Box::new(spec))]).await.expect("the root starts");
-        World { engine, plugin, delivery, total: self.total }
+        World { engine, plugin, delivery, asked, total: self.total }
+    }
+}
+
+fn spec(
+    definition: Definition,
+    plugin: &CountingPlugin,
+    delivery: &FakeDelivery,
+    asked: Arc<FakeAsked>,
+) -> SourceSpec {
+    SourceSpec {
+        definition: Arc::new(definition),
+        plugin: Arc::new(plugin.clone()),
+        delivery: Arc::new(delivery.clone()),
+        asked,
     }
 }
 
@@ -98,9 +109,26 @@ pub(crate) fn definition(key: &str, window: u32, supervision: Supervision) -> De
 
 impl World {
     pub(crate) async fn view(&self) -> SourceView {
-        let mut list = self.engine.list().await;
-        assert_eq!(list.len(), 1);
-        list.remove(0)
+        let list = self.engine.list().await;
+        list.into_iter().find(|view| view.key == "numbers").expect("it is listed")
+    }
+
+    /// A definition over the same plugin, broker and store.
+    pub(crate) fn entry(&self, definition: Definition) -> Entry {
+        Entry::Good(Box::new(spec(definition, &self.plugin, &self.delivery, self.asked.clone())))
+    }
+
+    /// Makes these the whole set; what failed is tried again.
+    pub(crate) async fn apply(&self, entries: Vec<Entry>) {
+        self.engine.apply(entries, true).await.expect("the engine runs");
+    }
+
+    pub(crate) async fn until_none(&self) {
+        let began = tokio::time::Instant::now();
+        while !self.engine.list().await.is_empty() {
+            assert!(began.elapsed() < PATIENCE, "it never goes");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     pub(crate) async fn command(&self, command: Command) {

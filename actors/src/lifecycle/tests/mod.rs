@@ -6,6 +6,7 @@
 mod model;
 mod nacks;
 mod random;
+mod reload;
 mod table;
 mod traps;
 
@@ -18,6 +19,11 @@ use crate::ports::{Cause, OpenFailure, OpenKind};
 
 pub(super) fn limits(window: usize) -> Limits {
     Limits { window, in_flight_bytes: 1000, nack_limit: 30, restarts: true }
+}
+
+/// Limits of a changed definition, told apart by what is in flight at most.
+pub(super) fn changed() -> Limits {
+    Limits { in_flight_bytes: 2000, ..limits(1) }
 }
 
 pub(super) fn cause() -> Cause {

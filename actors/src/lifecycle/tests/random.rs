@@ -4,7 +4,7 @@ use picomq_connector_sdk::Verdict;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{cause, open_failure, settle};
+use super::{cause, changed, open_failure, settle};
 use crate::lifecycle::{
     Asked, Effect, Ended, Event, FlightKind, Input, Latch, Lifecycle, Limits, Order, Phase, PolledKind,
     Probe, Stage, Status, Then, Token,
@@ -34,11 +34,12 @@ enum Throw {
 }
 
 fn throws() -> impl Strategy<Value = Throw> {
-    use Order::{Launch, Pause, Restart, Resume, Shutdown, Start, Stop};
+    use Order::{Keep, Launch, Pause, Reload, Restart, Resume, Shutdown, Start, Stop};
     let age = prop_oneof![8 => Just(0u64), 1 => Just(1), 1 => Just(u64::MAX)];
     prop_oneof![
         2 => select(vec![Launch, Start, Pause, Resume, Restart, Stop]).prop_map(Throw::Order),
         1 => prop_oneof![20 => Just(Resume), 1 => Just(Shutdown)].prop_map(Throw::Order),
+        2 => prop_oneof![3 => Just(Reload(changed())), 1 => Just(Keep)].prop_map(Throw::Order),
         4 => (0u64..3).prop_map(Throw::Wake),
         1 => any::<bool>().prop_map(Throw::Total),
         1 => (0u64..4).prop_map(|age| Throw::ChildLost { age }),
@@ -130,6 +131,7 @@ impl Watch {
                 Effect::Resolve { verdict } => check_verdict(before, input, after, *verdict),
                 Effect::Probe => assert!(before.probe != Probe::Running, "two probes"),
                 Effect::Close { .. } => assert!(after.window.is_empty() && after.polling.is_none()),
+                Effect::Adopt { .. } | Effect::Revert => check_change(before, after, effects),
                 Effect::Open { .. }
                 | Effect::Interrupt
                 | Effect::Quiesce { .. }
@@ -155,6 +157,28 @@ impl Watch {
                 "number used twice"
             );
             self.last_sent = Some(*number);
+        }
+    }
+}
+
+/// I4: a definition changes only where nothing is open, and what changes there is what opens next.
+fn check_change(before: &Lifecycle, after: &Lifecycle, effects: &[Effect]) {
+    let is_open = matches!(before.phase, Phase::Active | Phase::Rewinding { .. } | Phase::Paused);
+    assert!(!is_open, "changed beside a live instance, in {:?}", before.phase);
+    match after.phase {
+        Phase::Opening => {
+            assert!(
+                matches!(effects.last(), Some(Effect::Open { .. })),
+                "changed after the opening: {effects:?}"
+            );
+        }
+        Phase::Waiting { .. } | Phase::Stopped => {}
+        Phase::Active
+        | Phase::Rewinding { .. }
+        | Phase::Paused
+        | Phase::Halted { .. }
+        | Phase::Closing { .. } => {
+            panic!("changed into {:?}", after.phase)
         }
     }
 }

@@ -6,9 +6,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Rig, cause, limits, open_failure};
+use super::{Rig, cause, changed, limits, open_failure};
 use crate::lifecycle::{
-    Asked, Effect, Ended, Event, Input, Latch, Lifecycle, Order, Phase, PolledKind, Stage, Then, Token, Wait,
+    Asked, Effect, Ended, Event, Input, Latch, Lifecycle, Order, Phase, PolledKind, Stage, Then, Token,
+    Trial, Wait,
 };
 use crate::ports::OpenKind;
 
@@ -42,6 +43,12 @@ fn at_the_limit(rig: &mut Rig) {
     rig.nack(5);
 }
 
+/// The changed definition is being opened, and the former one is kept.
+fn changing(rig: &mut Rig) {
+    rig.order(Order::Reload(changed())).event(Event::PollEnded);
+    ended(rig);
+}
+
 fn lost(rig: &mut Rig) {
     rig.event(Event::Broken(cause()));
 }
@@ -66,6 +73,22 @@ fn situations() -> Vec<(&'static str, Lifecycle)> {
         ("acking", after(|rig| _ = rig.polled(5, PolledKind::Records).saved(5))),
         ("pausing", after(|rig| _ = rig.order(Order::Pause))),
         ("stopping", after(|rig| _ = rig.polled(5, PolledKind::Records).order(Order::Stop))),
+        ("reloading", after(|rig| _ = rig.polled(5, PolledKind::Records).order(Order::Reload(changed())))),
+        ("opening the changed", after(changing)),
+        (
+            "going back",
+            after(|rig| {
+                changing(rig);
+                rig.event(open_failure(OpenKind::Config));
+            }),
+        ),
+        (
+            "going back for now",
+            after(|rig| {
+                changing(rig);
+                rig.event(open_failure(OpenKind::Passing));
+            }),
+        ),
         ("probe owed", after(unsaved)),
         (
             "probing",
@@ -120,7 +143,7 @@ fn phase_name(phase: Phase) -> (usize, &'static str) {
 }
 
 const PHASES: usize = 12;
-const INPUTS: usize = 39;
+const INPUTS: usize = 41;
 
 /// One name per input, as [`phase_name`].
 fn input_name(input: &Input) -> (usize, &'static str) {
@@ -132,6 +155,8 @@ fn input_name(input: &Input) -> (usize, &'static str) {
         Input::Order(Order::Restart) => (4, "restart"),
         Input::Order(Order::Stop) => (5, "stop"),
         Input::Order(Order::Shutdown) => (6, "shutdown"),
+        Input::Order(Order::Reload(_)) => (39, "reload"),
+        Input::Order(Order::Keep) => (40, "keep"),
         Input::Wake(_) => (7, "wake"),
         Input::Total { is_over: true } => (8, "total over"),
         Input::Total { is_over: false } => (9, "total under"),
@@ -179,9 +204,9 @@ fn open_failure_name(kind: OpenKind) -> (usize, &'static str) {
     }
 }
 
-fn orders() -> [Order; 7] {
-    use Order::{Launch, Pause, Restart, Resume, Shutdown, Start, Stop};
-    [Launch, Start, Pause, Resume, Restart, Stop, Shutdown]
+fn orders() -> [Order; 9] {
+    use Order::{Keep, Launch, Pause, Reload, Restart, Resume, Shutdown, Start, Stop};
+    [Launch, Start, Pause, Resume, Restart, Stop, Shutdown, Reload(changed()), Keep]
 }
 
 /// One sample of every input, aimed at batch 5 and at the newest wait.
@@ -239,6 +264,9 @@ fn facts(life: &Lifecycle) -> Vec<String> {
         format!("{} error", if life.last_error.is_some() { "an" } else { "no" }),
         format!("refusal {:?}", life.refusal),
         format!("total {}", if life.is_total_over { "over" } else { "under" }),
+        format!("definition {}", if life.limits.in_flight_bytes == 2000 { "changed" } else { "former" }),
+        format!("reload {}", reload_name(life)),
+        format!("reload {}", if life.has_reload_failed() { "failed" } else { "fine" }),
     ];
     if let Phase::Rewinding { quiet, .. } = life.phase {
         facts.push(format!(
@@ -247,6 +275,16 @@ fn facts(life: &Lifecycle) -> Vec<String> {
         ));
     }
     facts
+}
+
+fn reload_name(life: &Lifecycle) -> &'static str {
+    match (life.next.is_some(), life.trial) {
+        (true, _) => "waits",
+        (false, Trial::None) => "done",
+        (false, Trial::New { .. }) => "tries",
+        (false, Trial::Back { passing: None }) => "goes back",
+        (false, Trial::Back { passing: Some(_) }) => "goes back for now",
+    }
 }
 
 fn latch_name(latch: Latch) -> &'static str {
@@ -264,6 +302,10 @@ fn effect_name(effect: &Effect) -> String {
     match effect {
         Effect::Open { is_paused: false, .. } => "Open".to_owned(),
         Effect::Open { is_paused: true, .. } => "Open to a pause".to_owned(),
+        Effect::Adopt { keeps_former } => {
+            format!("Adopt{}", if *keeps_former { ", former kept" } else { "" })
+        }
+        Effect::Revert => "Revert".to_owned(),
         Effect::Poll { batch, refuse_watermark } => {
             format!("Poll {}{}", batch.number, if *refuse_watermark { " refusing" } else { "" })
         }

@@ -16,7 +16,7 @@ use explore::{Explored, explore};
 use protocol::{Broken, Kind, Protocol};
 use world::{Budget, Item};
 
-use crate::lifecycle::Order;
+use crate::lifecycle::{Limits, Order};
 
 const P0: u8 = 1;
 const P1: u8 = 2;
@@ -28,6 +28,13 @@ const STATES_MAX_FULL: usize = 60_000_000;
 
 const ORDERS: &[Order] =
     &[Order::Pause, Order::Resume, Order::Restart, Order::Stop, Order::Start, Order::Shutdown];
+
+const RELOADS: &[Order] = &[
+    Order::Reload(Limits { window: 1, in_flight_bytes: 101, nack_limit: 30, restarts: true }),
+    Order::Keep,
+    Order::Pause,
+    Order::Stop,
+];
 
 fn base(script: &'static [Item], window: usize, faults: u8) -> Protocol {
     Protocol {
@@ -66,6 +73,11 @@ fn breaks(protocol: Protocol, broken: Broken) -> String {
 
 fn with_orders(orders: u8, protocol: Protocol) -> Protocol {
     Protocol { orders: ORDERS, left: Budget { orders, ..protocol.left }, ..protocol }
+}
+
+/// A changed definition at any point, and the former one again.
+fn with_reloads(orders: u8, protocol: Protocol) -> Protocol {
+    Protocol { orders: RELOADS, left: Budget { orders, ..protocol.left }, ..protocol }
 }
 
 fn with_empties(empties: u8, protocol: Protocol) -> Protocol {
@@ -112,6 +124,21 @@ fn orders_at_any_point() {
             ("W 1, 2 batches, 2 faults, 2 orders", with_orders(2, base(&[R0, W], 1, 2))),
             ("W 1, 1 batch, 1 fault, 3 orders", with_orders(3, base(&[R0], 1, 1))),
             ("W 2, 2 batches, 2 faults, 2 orders", with_orders(2, base(&[R0, R0], 2, 2))),
+        ],
+    );
+}
+
+#[test]
+fn reloads_at_any_point_never_open_a_second_instance() {
+    hold(
+        &[
+            ("W 1, 1 batch, 2 faults, 1 reload", with_reloads(1, base(&[R0], 1, 2))),
+            ("W 1, 1 batch, 1 fault, 2 reloads", with_reloads(2, base(&[R0], 1, 1))),
+            ("W 2, 2 batches, 1 fault, 1 reload", with_reloads(1, base(&[R0, R0], 2, 1))),
+        ],
+        &[
+            ("W 1, 2 batches, 2 faults, 2 reloads", with_reloads(2, base(&[R0, W], 1, 2))),
+            ("W 2, 2 batches, 2 faults, 2 reloads", with_reloads(2, base(&[R0, R0], 2, 2))),
         ],
     );
 }

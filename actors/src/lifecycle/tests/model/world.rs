@@ -262,6 +262,7 @@ impl World {
             Order::Start | Order::Restart | Order::Launch => self.may_be_stopped = self.life.is_shutting_down,
             Order::Pause => self.may_be_paused = true,
             Order::Resume => self.may_be_paused = false,
+            Order::Reload(_) | Order::Keep => {}
         }
         self.step(Input::Order(order))
     }
@@ -290,6 +291,11 @@ impl World {
                     return Err("I4: opened beside a live instance".to_owned());
                 }
                 self.opening = Some((epoch, None));
+            }
+            Effect::Adopt { .. } | Effect::Revert => {
+                if self.tree.is_some() || self.opening.is_some() || self.is_closing {
+                    return Err("I4: a definition changed beside a live instance".to_owned());
+                }
             }
             Effect::Close { is_orderly, .. } => {
                 if is_orderly {
@@ -349,7 +355,7 @@ impl Tree {
             }
             Effect::DropClient { epoch } => self.to_producer.push_back(ToProducer::DropClient { epoch }),
             Effect::Probe => self.to_checkpointer.push_back(ToCheckpointer::Probe { epoch }),
-            Effect::Open { .. } | Effect::Close { .. } => {}
+            Effect::Open { .. } | Effect::Adopt { .. } | Effect::Revert | Effect::Close { .. } => {}
             Effect::Wake { .. } | Effect::Acked { .. } | Effect::Nacked => {}
         }
     }
