@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Properties, Secret, Supervision};
+use crate::{Http, Properties, Secret, Supervision};
 
 /// Everything config.toml says, defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,30 +196,6 @@ pub struct Connectors {
 pub struct Plugins {
     /// Absolute folders, searched before the executable's and `/usr/local/lib`.
     pub directories: Vec<PathBuf>,
-}
-
-/// `[http]`: the API server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Http {
-    /// False: no server (true).
-    pub enabled: bool,
-    /// `host:port`, a loopback one (`127.0.0.1:8081`).
-    pub address: String,
-    /// Whether metrics are served (true).
-    pub metrics_enabled: bool,
-    /// Path of the metrics (`/metrics`).
-    pub metrics_endpoint: String,
-}
-
-impl Default for Http {
-    fn default() -> Http {
-        Http {
-            enabled: true,
-            address: "127.0.0.1:8081".to_owned(),
-            metrics_enabled: true,
-            metrics_endpoint: "/metrics".to_owned(),
-        }
-    }
 }
 
 /// `[logging]`.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::definition_shape::SUPERVISION;
-use crate::shape::{Kind, Names, Shape, TIME, field, not_yet, time, words};
+use crate::http_shape::HTTP;
+use crate::shape::{Kind, Names, Shape, TIME, field, time, words};
 
 const MIB: u64 = 1024 * 1024;
-const NO_KEYS: &str = "leave it empty and keep http.address on loopback; reach it from elsewhere through a proxy that checks callers";
 
 pub(crate) static ENGINE: Shape = Shape {
     fields: &[
@@ -182,59 +182,6 @@ static PLUGINS: Shape = Shape {
         "empty",
         "Folders of libraries, searched before the executable's own and /usr/local/lib.",
     )],
-    foreign: &[],
-};
-
-static HTTP: Shape = Shape {
-    fields: &[
-        field("enabled", Kind::Bool, "true", "Whether the API is served."),
-        field(
-            "address",
-            Kind::Text,
-            "\"127.0.0.1:8081\"",
-            "host:port, a loopback one while there are no API keys.",
-        ),
-        field("api_key", Kind::Secret, "empty", "Only empty: API keys are not built yet."),
-        field(
-            "cors",
-            Kind::Table(&CORS),
-            "",
-            "Cross-origin requests; not built yet, so only `enabled = false`.",
-        ),
-        field("metrics", Kind::Table(&METRICS), "", "Prometheus metrics."),
-        field("tls", Kind::Table(&HTTP_TLS), "", "TLS of the API; not built yet, so only `enabled = false`."),
-        not_yet("api_keys", NO_KEYS),
-    ],
-    foreign: &[("port", "the port is part of `address`"), ("host", "the host is part of `address`")],
-};
-
-static CORS: Shape = Shape {
-    fields: &[
-        field("enabled", Kind::Bool, "false", "Only false."),
-        field("allowed_methods", Kind::List(&Kind::Text), "", "Without effect."),
-        field("allowed_origins", Kind::List(&Kind::Text), "", "Without effect."),
-        field("allowed_headers", Kind::List(&Kind::Text), "", "Without effect."),
-        field("exposed_headers", Kind::List(&Kind::Text), "", "Without effect."),
-        field("allow_credentials", Kind::Bool, "false", "Without effect."),
-        field("allow_private_network", Kind::Bool, "false", "Without effect."),
-    ],
-    foreign: &[],
-};
-
-static METRICS: Shape = Shape {
-    fields: &[
-        field("enabled", Kind::Bool, "true", "Whether metrics are served."),
-        field("endpoint", Kind::Text, "\"/metrics\"", "Path of the metrics."),
-    ],
-    foreign: &[],
-};
-
-static HTTP_TLS: Shape = Shape {
-    fields: &[
-        field("enabled", Kind::Bool, "false", "Only false."),
-        field("cert_file", Kind::Text, "empty", "Without effect."),
-        field("key_file", Kind::Text, "empty", "Without effect."),
-    ],
     foreign: &[],
 };
 

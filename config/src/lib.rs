@@ -25,6 +25,8 @@ mod env;
 mod error_policy;
 mod file_text;
 mod finding;
+mod http;
+mod http_shape;
 mod key;
 mod load_definitions;
 mod load_engine;
@@ -37,6 +39,7 @@ mod properties;
 mod read_block;
 mod read_definition;
 mod read_engine;
+mod read_http;
 mod read_kafka;
 mod read_rule;
 mod read_supervision;
@@ -59,12 +62,13 @@ mod tree;
 pub use block::{AllowedTopics, Replication, TopicBlock};
 pub use definition::{Definition, PluginConfigFormat};
 pub use engine::{
-    Connectors, Engine, Http, Kafka, Limits, LogFormat, Logging, Plugins, Sasl, SaslMechanism,
+    Connectors, Engine, Kafka, Limits, LogFormat, Logging, Plugins, Sasl, SaslMechanism,
     SecurityProtocol, Shutdown, StateConfig, Tls,
 };
 pub use env::Env;
 pub use error_policy::{ErrorPolicy, OnRecordError};
 pub use finding::{Finding, Location, Severity};
+pub use http::{ApiKey, Cors, Http, HttpTls, Role};
 pub use key::{KEY_LENGTH_MAX, SourceKey};
 pub use load_definitions::{BadFile, Definitions, check_definition, load_definitions};
 pub use load_engine::load_engine;

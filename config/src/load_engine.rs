@@ -15,7 +15,7 @@ const CONFIG_PATH: &str = "PICOMQ_CONNECTORS_CONFIG_PATH";
 const DEFAULT_FILE: &str = "config.toml";
 
 /// Variables that are read elsewhere: by the definitions, by the command line, by nobody (sinks).
-const OTHERS: [&str; 5] = ["SOURCE_", "SINK_", "CONFIG_PATH", "URL", "LOG"];
+const OTHERS: [&str; 7] = ["SOURCE_", "SINK_", "CONFIG_PATH", "URL", "LOG", "API_KEY", "CA_FILE"];
 
 /// Loads the engine's configuration from `path`, else the file that `PICOMQ_CONNECTORS_CONFIG_PATH` names, else
 /// `config.toml` in the working directory; only the last may be absent, and then everything has its default. Relative

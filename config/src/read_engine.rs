@@ -1,13 +1,13 @@
 //! From a checked config.toml to the engine's configuration.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use crate::checked::{Checked, Fields};
-use crate::context::{Context, Draft, Place};
+use crate::context::{Context, Draft};
+use crate::read_http::read_http;
 use crate::read_kafka::read_kafka;
 use crate::read_supervision::read_supervision;
-use crate::{Connectors, Engine, Http, Limits, LogFormat, Logging, Plugins, Shutdown, StateConfig};
+use crate::{Connectors, Engine, Limits, LogFormat, Logging, Plugins, Shutdown, StateConfig};
 
 /// `folder` is the absolute folder of the file. Keys that fail keep their default, so that all findings come at once.
 pub(crate) fn read_engine(cx: &mut Context<'_>, fields: &Fields, folder: &Path) -> Engine {
@@ -22,7 +22,7 @@ pub(crate) fn read_engine(cx: &mut Context<'_>, fields: &Fields, folder: &Path) 
         state: section("state").map_or_else(|| base.state.clone(), |table| read_state(cx, table, folder)),
         connectors: section("connectors").map_or(base.connectors, |table| read_connectors(cx, table, folder)),
         plugins: section("plugins").map_or(base.plugins, |table| read_plugins(table, folder)),
-        http: section("http").map_or(base.http, |table| read_http(cx, table)),
+        http: section("http").map_or(base.http, |table| read_http(cx, table, folder)),
         logging: section("logging").map_or(base.logging, read_logging),
         shutdown: section("shutdown")
             .and_then(|table| table.time("grace"))
@@ -76,69 +76,6 @@ fn read_plugins(table: &Fields, folder: &Path) -> Plugins {
 
 fn read_logging(table: &Fields) -> Logging {
     Logging { format: if table.word("format") == Some("json") { LogFormat::Json } else { LogFormat::Text } }
-}
-
-fn read_http(cx: &mut Context<'_>, table: &Fields) -> Http {
-    let base = Http::default();
-    let enabled = table.flag("enabled").unwrap_or(base.enabled);
-    if let Some((key, place)) = table.text("api_key")
-        && !key.is_empty()
-    {
-        let hint = "leave it empty and keep http.address on loopback";
-        cx.add(place, Draft::error("config.not_yet", "`api_key` is not built yet").hint(hint));
-    }
-    if let Some(cors) = table.table("cors") {
-        not_enabled(cx, cors, "take it out; serve pages from the API's own origin through a proxy");
-    }
-    if let Some(tls) = table.table("tls") {
-        not_enabled(cx, tls, "take it out; let a proxy in front speak TLS");
-    }
-    let metrics = table.table("metrics");
-    let metrics_endpoint =
-        metrics.and_then(|metrics| read_endpoint(cx, metrics)).unwrap_or(base.metrics_endpoint);
-    Http {
-        enabled,
-        address: table.text("address").map_or(base.address, |(text, place)| {
-            if enabled {
-                check_address(cx, text, place);
-            }
-            text.to_owned()
-        }),
-        metrics_enabled: metrics.and_then(|metrics| metrics.flag("enabled")).unwrap_or(base.metrics_enabled),
-        metrics_endpoint,
-    }
-}
-
-fn read_endpoint(cx: &mut Context<'_>, metrics: &Fields) -> Option<String> {
-    let (text, place) = metrics.text("endpoint")?;
-    let is_path = text.len() > 1 && text.starts_with('/') && text.chars().all(|c| c.is_ascii_graphic());
-    if !is_path || text.contains(['?', '#', '{', '}', '*']) {
-        let reason = "`endpoint` must be a path that begins with `/`, such as \"/metrics\"";
-        cx.add(place, Draft::error("config.bad_endpoint", reason));
-        return None;
-    }
-    Some(text.to_owned())
-}
-
-/// `host:port`, and loopback: without API keys whoever reaches the port commands the engine.
-fn check_address(cx: &mut Context<'_>, text: &str, place: &Place) {
-    let parts = text.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    let Some((host, _)) = parts else {
-        let draft = Draft::error("config.bad_address", "`address` must be host:port");
-        cx.add(place, draft.hint("write address = \"127.0.0.1:8081\""));
-        return;
-    };
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let is_loopback =
-        bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    if !is_loopback {
-        let reason = format!(
-            "`address` is `{text}`, beyond loopback: without API keys, which are not built yet, \
-                              whoever reaches it commands the engine"
-        );
-        let hint = "write address = \"127.0.0.1:8081\" and reach it through a proxy that checks callers";
-        cx.add(place, Draft::error("config.not_loopback", reason).hint(hint));
-    }
 }
 
 fn read_limits(cx: &mut Context<'_>, table: &Fields) -> Limits {

@@ -109,41 +109,20 @@ fn the_variable_names_the_file_and_the_flag_goes_before_it() {
 }
 
 #[test]
-fn an_address_beyond_loopback_is_refused_while_there_are_no_keys() {
-    insta::assert_snapshot!(refused_engine("[http]\naddress = \"0.0.0.0:8081\""), @r#"config.not_loopback 2:11 http.address: `address` is `0.0.0.0:8081`, beyond loopback: without API keys, which are not built yet, whoever reaches it commands the engine (write address = "127.0.0.1:8081" and reach it through a proxy that checks callers)"#);
-    for address in ["[::]:1", "example.org:80", "10.0.0.1:1", "127.0.0.1.evil:1"] {
-        assert_eq!(codes(&format!("[http]\naddress = \"{address}\"")), ["config.not_loopback"], "{address}");
-    }
-    for address in ["8081", "localhost", "localhost:99999", ":1"] {
-        assert_eq!(codes(&format!("[http]\naddress = \"{address}\"")), ["config.bad_address"], "{address}");
-    }
-    for address in ["localhost:1", "127.1.2.3:0", "[::1]:1"] {
-        engine(&format!("[http]\naddress = \"{address}\"")).unwrap();
-    }
-    engine("[http]\nenabled = false\naddress = \"0.0.0.0:1\"").unwrap();
-}
-
-#[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
     let text = "[state]\nstorage = \"http\"\n[connectors]\nconfig_type = \"http\"\nbase_url = \"http://localhost:1\"\n\
-                [telemetry]\nenabled = true\n[http]\napi_key = \"k\"\napi_keys = [{ name = \"n\" }]\n\
-                tls = { enabled = true }\ncors = { enabled = true }\n";
+                [telemetry]\nenabled = true\n";
     insta::assert_snapshot!(refused_engine(text), @r#"
     config.not_yet 2:11 state.storage: storage = "http" is not built yet (use `file` with state.path on a volume that stays)
     config.not_yet 4:15 connectors.config_type: config_type = "http" is not built yet (keep the definitions as files in connectors.config_dir)
     config.unknown_field 5:1 connectors.base_url: unknown field `base_url` (keep the definitions as files in connectors.config_dir)
     config.not_yet 7:11 telemetry.enabled: telemetry.enabled = true is not built yet (take it out; metrics are served at http.metrics.endpoint)
-    config.not_yet 9:11 http.api_key: `api_key` is not built yet (leave it empty and keep http.address on loopback)
-    config.not_yet 10:1 http.api_keys: `api_keys` is not built yet (leave it empty and keep http.address on loopback; reach it from elsewhere through a proxy that checks callers)
-    config.not_yet 11:19 http.tls.enabled: http.tls.enabled = true is not built yet (take it out; let a proxy in front speak TLS)
-    config.not_yet 12:20 http.cors.enabled: http.cors.enabled = true is not built yet (take it out; serve pages from the API's own origin through a proxy)
     "#);
 }
 
 #[test]
 fn settings_of_what_is_switched_off_are_accepted_but_checked() {
-    let text = "[telemetry]\nenabled = false\nlogs = { transport = \"http\" }\n[http]\napi_key = \"\"\n\
-                tls = { enabled = false, cert_file = \"x\" }\n[state.http]\nurl = \"http://localhost:1\"\n";
+    let text = "[telemetry]\nenabled = false\nlogs = { transport = \"http\" }\n[state.http]\nurl = \"http://localhost:1\"\n";
     assert!(engine(text).is_ok());
     assert_eq!(codes("[telemetry]\nlogs = { transport = \"carrier pigeon\" }"), ["config.unknown_value"]);
 }

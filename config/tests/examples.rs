@@ -33,7 +33,10 @@ fn what_config_toml_shows_behind_a_comment_sign_are_its_defaults() {
             _ => String::new(),
         })
         .collect();
-    let optional = ["directories", "properties", "mechanism", "username", "ca_file", "cert_file", "key_file"];
+    let optional = [
+        "directories", "properties", "mechanism", "username", "ca_file", "cert_file", "key_file", "allowed_hosts", "tls",
+        "cors",
+    ];
     let lines: Vec<String> =
         lines.into_iter().filter(|line| !optional.iter().any(|name| line.starts_with(name))).collect();
 

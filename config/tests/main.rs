@@ -9,6 +9,7 @@ mod engine;
 mod examples;
 mod folder;
 mod given;
+mod http;
 mod overrides;
 mod panics;
 mod plugin_path;

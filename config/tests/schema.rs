@@ -244,7 +244,12 @@ fn engine_value(path: &str, schema: &Value) -> Value {
         "kafka.properties" => return json!({ "client.rack": "x" }),
         "http.address" => return json!("127.0.0.1:1"),
         "http.metrics.endpoint" => return json!("/other"),
-        "http.api_key" => return json!(""),
+        "http.api_key" => return json!("0123456789abcdef"),
+        "http.api_keys.0.key" => return json!("fedcba9876543210"),
+        "http.allowed_hosts" => return json!(["x"]),
+        "http.cors.enabled" | "http.tls.enabled" => return json!(false),
+        "http.cors.allowed_origins" => return json!(["https://x"]),
+        "http.cors.allowed_methods" => return json!(["GET"]),
         "limits.record_bytes" => return json!(5),
         "limits.in_flight_bytes_total" => return json!("1 GiB"),
         "limits.batch_bytes" => return json!("63 MiB"),
@@ -257,7 +262,7 @@ fn engine_value(path: &str, schema: &Value) -> Value {
     }
     if text.contains("\"boolean\"") && schema["type"] != json!("object") {
         let is_unbuilt = path.ends_with("enabled")
-            && ["telemetry", "http.tls", "http.cors"].iter().any(|p| path.starts_with(p));
+            && path.starts_with("telemetry");
         return json!(!is_unbuilt && schema["default"] != json!(true));
     }
     if text.contains("\"integer\"") {
@@ -272,12 +277,26 @@ fn engine_value(path: &str, schema: &Value) -> Value {
     if text.contains("examples") { json!("3s") } else { json!("other") }
 }
 
+/// What must stand there too for a key to have an effect.
+fn engine_base(name: &str) -> Value {
+    if name.starts_with("http.tls.") {
+        return json!({ "http": { "tls": { "enabled": true, "cert_file": "a.pem", "key_file": "b.pem" } } });
+    }
+    if name.starts_with("http.cors.") {
+        return json!({ "http": { "cors": { "enabled": true, "allowed_origins": ["https://a"] } } });
+    }
+    if name.starts_with("http.api_keys.") {
+        return json!({ "http": { "api_keys": [{ "name": "n", "key": "0123456789abcdef" }] } });
+    }
+    json!({})
+}
+
 #[test]
 fn every_key_of_the_engine_schema_is_read_or_says_that_it_is_without_effect() {
-    let plain = load_engine_of(&json!({})).unwrap();
     for (path, schema) in engine_leaves() {
         let name = path.join(".");
-        let mut document = json!({});
+        let mut document = engine_base(&name);
+        let plain = load_engine_of(&document).unwrap();
         put(&mut document, &path, engine_value(&name, &schema));
         if name == "kafka.tls.cert_file" || name == "kafka.tls.key_file" {
             put(&mut document, &["kafka", "tls", "cert_file"].map(str::to_owned), json!("x.pem"));
@@ -288,7 +307,7 @@ fn every_key_of_the_engine_schema_is_read_or_says_that_it_is_without_effect() {
         }
         let loaded = load_engine_of(&document).unwrap_or_else(|findings| panic!("{name}: {findings:?}"));
         let description = schema["description"].as_str().unwrap();
-        let one_value = ["http.api_key", "state.storage", "connectors.config_type"].contains(&name.as_str());
+        let one_value = ["state.storage", "connectors.config_type"].contains(&name.as_str());
         let is_inert = description.contains("Without effect")
             || description.starts_with("Only false")
             || name.starts_with("state.http.")
@@ -299,7 +318,8 @@ fn every_key_of_the_engine_schema_is_read_or_says_that_it_is_without_effect() {
 
 /// The folders differ between two loads; their last parts are what counts.
 fn strip(engine: &Engine) -> String {
-    let text = format!("{engine:?}{:?}", engine.kafka.sasl.password.expose());
+    let keys: Vec<&str> = engine.http.keys.iter().map(|key| key.key.expose()).collect();
+    let text = format!("{engine:?}{:?}{keys:?}", engine.kafka.sasl.password.expose());
     let folder = engine.connectors.config_dir.parent().unwrap().display().to_string();
     text.replace(&folder, "")
 }
@@ -307,7 +327,7 @@ fn strip(engine: &Engine) -> String {
 #[test]
 fn every_key_of_the_engine_schema_refuses_a_wrong_type() {
     for (path, schema) in engine_leaves() {
-        let mut document = json!({});
+        let mut document = engine_base(&path.join("."));
         put(&mut document, &path, wrong_value(&schema));
         assert!(load_engine_of(&document).is_err(), "{path:?} took {}", wrong_value(&schema));
     }
@@ -319,7 +339,7 @@ fn keys_outside_the_schemas_are_refused_in_every_table() {
         for (path, _) in leaves {
             let mut path = path.clone();
             *path.last_mut().unwrap() = "zzz_not_there".to_owned();
-            let mut document = if is_engine { json!({}) } else { base_for(&path[0]) };
+            let mut document = if is_engine { engine_base(&path.join(".")) } else { base_for(&path[0]) };
             put(&mut document, &path, json!(1));
             let findings = if is_engine { load_engine_of(&document).unwrap_err() } else { load(&document).1 };
             assert!(
@@ -345,11 +365,13 @@ fn every_key_has_a_line_of_text_and_every_default_is_taken() {
         }
     }
     assert!(described > 35);
-    let plain = strip(&load_engine_of(&json!({})).unwrap());
     for (path, schema) in engine_leaves() {
         assert!(schema["description"].as_str().is_some_and(|text| text.len() > 5), "{path:?}");
         if let Some(default) = schema.get("default") {
-            let mut document = json!({});
+            let mut document = engine_base(&path.join("."));
+            let is_switch = ["http.tls.enabled", "http.cors.enabled"].contains(&path.join(".").as_str());
+            let plain = if is_switch { json!({}) } else { document.clone() };
+            let plain = strip(&load_engine_of(&plain).unwrap());
             put(&mut document, &path, default.clone());
             let loaded =
                 load_engine_of(&document).unwrap_or_else(|findings| panic!("{path:?}: {findings:?}"));

@@ -68,6 +68,7 @@ fn variables_show_no_secret() {
     let env = Env::from_pairs([
         ("PICOMQ_CONNECTORS_KAFKA__SASL__PASSWORD", CANARY),
         ("PICOMQ_CONNECTORS_HTTP__API_KEY", CANARY),
+        ("PICOMQ_CONNECTORS_HTTP__ADDRESS", "nowhere"),
         ("PICOMQ_CONNECTORS_SOURCE_A_PLUGIN_CONFIG_PASSWORD", CANARY),
         ("PICOMQ_CONNECTORS_SOURCE_B_NAME", CANARY),
     ]);
