@@ -62,8 +62,8 @@ mod tree;
 pub use block::{AllowedTopics, Replication, TopicBlock};
 pub use definition::{Definition, PluginConfigFormat};
 pub use engine::{
-    Connectors, Engine, Kafka, Limits, LogFormat, Logging, Plugins, Sasl, SaslMechanism,
-    SecurityProtocol, Shutdown, StateConfig, Tls,
+    Connectors, Engine, Kafka, Limits, LogFormat, Logging, Plugins, Sasl, SaslMechanism, SecurityProtocol,
+    Shutdown, StateConfig, Tls,
 };
 pub use env::Env;
 pub use error_policy::{ErrorPolicy, OnRecordError};

@@ -34,7 +34,15 @@ fn what_config_toml_shows_behind_a_comment_sign_are_its_defaults() {
         })
         .collect();
     let optional = [
-        "directories", "properties", "mechanism", "username", "ca_file", "cert_file", "key_file", "allowed_hosts", "tls",
+        "directories",
+        "properties",
+        "mechanism",
+        "username",
+        "ca_file",
+        "cert_file",
+        "key_file",
+        "allowed_hosts",
+        "tls",
         "cors",
     ];
     let lines: Vec<String> =

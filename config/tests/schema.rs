@@ -261,8 +261,7 @@ fn engine_value(path: &str, schema: &Value) -> Value {
         return words.iter().find(|word| **word != schema["default"]).unwrap_or(&words[0]).clone();
     }
     if text.contains("\"boolean\"") && schema["type"] != json!("object") {
-        let is_unbuilt = path.ends_with("enabled")
-            && path.starts_with("telemetry");
+        let is_unbuilt = path.ends_with("enabled") && path.starts_with("telemetry");
         return json!(!is_unbuilt && schema["default"] != json!(true));
     }
     if text.contains("\"integer\"") {

@@ -26,6 +26,18 @@ pub(crate) enum Error {
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+    /// A daemon said no, in its own words.
+    #[error("{reason}")]
+    Refused {
+        /// Stable and dotted, the daemon's.
+        code: String,
+        /// What was refused and why.
+        reason: String,
+        /// What to do.
+        hint: Option<String>,
+        /// Whether the way there is at fault (key, address) and not what was asked for.
+        is_environment: bool,
+    },
     /// It failed while running.
     #[error("{reason}")]
     Runtime {
@@ -64,7 +76,7 @@ impl Error {
             Error::Environment { source, .. } | Error::Runtime { source, .. } => {
                 *source = Some(Box::new(cause))
             }
-            Error::Config(_) => {}
+            Error::Config(_) | Error::Refused { .. } => {}
         }
         self
     }
@@ -73,21 +85,22 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Error::Config(_) => Exit::Config,
-            Error::Environment { .. } => Exit::Environment,
-            Error::Runtime { .. } => Exit::Runtime,
+            Error::Environment { .. } | Error::Refused { is_environment: true, .. } => Exit::Environment,
+            Error::Runtime { .. } | Error::Refused { is_environment: false, .. } => Exit::Runtime,
         }
     }
 
-    fn code(&self) -> &'static str {
+    fn code(&self) -> &str {
         match self {
             Error::Config(_) => "config.refused",
+            Error::Refused { code, .. } => code,
             Error::Environment { code, .. } | Error::Runtime { code, .. } => code,
         }
     }
 
     fn hint(&self) -> Option<&str> {
         match self {
-            Error::Environment { hint, .. } => hint.as_deref(),
+            Error::Environment { hint, .. } | Error::Refused { hint, .. } => hint.as_deref(),
             Error::Config(_) | Error::Runtime { .. } => None,
         }
     }
@@ -109,12 +122,15 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 pub(crate) fn report(error: &Error, format: Format) -> Exit {
     let text = match (error, format) {
         (Error::Config(list), _) => findings::render(list, format, output::Stream::Stderr),
-        (Error::Environment { .. } | Error::Runtime { .. }, Format::Json) => {
+        (Error::Environment { .. } | Error::Refused { .. } | Error::Runtime { .. }, Format::Json) => {
             let body =
                 serde_json::json!({ "code": error.code(), "reason": chain(error), "hint": error.hint() });
             format!("{body}\n")
         }
-        (Error::Environment { .. } | Error::Runtime { .. }, Format::Human | Format::Github) => {
+        (
+            Error::Environment { .. } | Error::Refused { .. } | Error::Runtime { .. },
+            Format::Human | Format::Github,
+        ) => {
             let hint = error.hint().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
             format!("{}\n  {}\n{hint}", error.code(), chain(error))
         }

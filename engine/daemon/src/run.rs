@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use pico_actors::handle::{Engine as Running, EngineSettings, Entry};
 use pico_broker::Admin;
-use pico_config::{Engine, Env, Finding, Location, LogFormat, Severity, StateConfig};
+use pico_config::{Engine, Env, Finding, Http, Location, LogFormat, Severity, StateConfig};
 use pico_state::FileStore;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::api::{self, Api, Listener, Paths, Readiness};
+use crate::api::{self, Api, Gate, Listener, Paths, Readiness};
 use crate::cli::{Cli, Format, RunArguments};
 use crate::error::Error;
 use crate::findings;
@@ -68,7 +68,7 @@ impl Daemon {
         let metrics = Metrics::install(started)?;
         tokio::spawn(metrics.clone().upkeep());
         let listener = match engine.http.enabled {
-            true => Some(Listener::bind(&engine.http.address).await?),
+            true => Some(Listener::bind(&engine.http).await?),
             false => None,
         };
         let store = open_store(&engine)?;
@@ -96,7 +96,7 @@ impl Daemon {
             plugins: catalog,
             warnings: reach::warnings(&engine.kafka),
         };
-        let address = listener.map(|listener| serve(listener, api));
+        let address = listener.map(|listener| serve(listener, api, &engine.http)).transpose()?;
         Ok(Daemon { running, readiness, grace: engine.shutdown.grace, api: address })
     }
 
@@ -134,12 +134,13 @@ impl Daemon {
     }
 }
 
-fn serve(listener: Listener, api: Api) -> std::net::SocketAddr {
-    let address = listener.address();
+fn serve(listener: Listener, api: Api, http: &Http) -> Result<std::net::SocketAddr, Error> {
+    let (address, url) = (listener.address(), listener.url());
+    let gate = Gate::new(http, address)?;
     // Owned by the process: it serves until the process leaves, also while it drains.
-    drop(listener.serve(api::router(api, address)));
-    tracing::info!(url = %format!("http://{address}"), "API listens");
-    address
+    drop(listener.serve(api::router(api, gate, http)));
+    tracing::info!(url, keys = http.keys.len(), "API listens");
+    Ok(address)
 }
 
 fn open_store(engine: &Engine) -> Result<FileStore, Error> {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the support too")]
 
+mod access;
 mod check;
 mod docs;
 mod run;

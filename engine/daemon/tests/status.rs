@@ -19,7 +19,7 @@ fn a_url_that_is_none_is_refused_with_the_right_shape() {
     assert_eq!(code, 3);
     let error: serde_json::Value = serde_json::from_str(&err).unwrap();
     assert_eq!(error["code"], "client.bad_url");
-    assert!(error["hint"].as_str().unwrap().contains("http://HOST:PORT"));
+    assert!(error["hint"].as_str().unwrap().contains("http://HOST:PORT or https://HOST:PORT"));
 }
 
 #[test]

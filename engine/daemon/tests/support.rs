@@ -76,19 +76,29 @@ impl Daemon {
 
     /// The same with this format of log lines, which go to the file `log`.
     pub(crate) fn start_as(folder: &Folder, log_format: &str) -> Daemon {
+        Daemon::start_with(folder, &format!("[logging]\nformat = \"{log_format}\"\n"))
+    }
+
+    /// The same with more of `config.toml`: keys of `[http]` first, then other sections.
+    pub(crate) fn start_with(folder: &Folder, more: &str) -> Daemon {
         // Bound and let go: the port is ours unless another process takes it within this moment.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = format!(
-            "[http]\naddress = \"127.0.0.1:{port}\"\n[kafka]\nbootstrap_servers = \"127.0.0.1:1\"\n\
-             [plugins]\ndirectories = [\"plugins\"]\n[logging]\nformat = \"{log_format}\"\n"
+            "[kafka]\nbootstrap_servers = \"127.0.0.1:1\"\n[plugins]\ndirectories = [\"plugins\"]\n\
+             [http]\naddress = \"127.0.0.1:{port}\"\n{more}"
         );
         folder.write("config.toml", &config);
         std::fs::create_dir_all(folder.path().join("sources")).unwrap();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let child = folder.command(&["run"]).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let daemon = Daemon { child, port };
-        daemon.wait_for("the API", || daemon.try_get("/health").is_some());
+        daemon.wait_for("the API", || daemon.is_listening());
         daemon
+    }
+
+    /// Whether it listens; whatever it speaks there.
+    fn is_listening(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
     }
 
     /// Where it listens.

@@ -46,8 +46,8 @@ impl Gate {
     /// # Errors
     /// The system has no random numbers.
     pub(crate) fn new(http: &Http, bound: SocketAddr) -> Result<Gate, Error> {
-        let access = Access::new(&http.keys).map_err(|cause| {
-            Error::environment("process.no_random", "the system has no random numbers").because(cause)
+        let access = Access::new(&http.keys).map_err(|_unspecified| {
+            Error::environment("process.no_random", "the system has no random numbers")
         })?;
         let origins = http.cors.iter().flat_map(|cors| cors.allowed_origins.iter().cloned()).collect();
         Ok(Gate { hosts: Hosts::new(http, bound), access: Arc::new(access), origins })
@@ -173,7 +173,8 @@ mod tests {
         assert!(check(&[("host", "localhost:8081"), ("sec-fetch-site", "same-origin"), asked]));
         assert!(!check(&[("host", "localhost:8081"), ("sec-fetch-site", "same-origin")]), "a plain form");
         assert!(!check(&[("host", "localhost:8081"), ("origin", "https://localhost:8081"), asked]));
-        for other in [("origin", "https://example.com"), ("origin", "null"), ("sec-fetch-site", "cross-site")] {
+        for other in [("origin", "https://example.com"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
+        {
             assert!(!check(&[("host", "localhost:8081"), other, asked]), "{other:?}");
         }
         assert!(!check(&[("host", "localhost:8081"), ("sec-fetch-site", "same-site"), asked]));
@@ -203,7 +204,8 @@ mod tests {
         for good in ["application/json", "Application/JSON; charset=utf-8", "application/toml"] {
             assert!(check_type(&headers(&[("content-type", good)])).is_ok(), "{good}");
         }
-        for bad in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+        for bad in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
+        {
             assert!(check_type(&headers(&[("content-type", bad)])).is_err(), "{bad}");
         }
         assert!(check_type(&HeaderMap::new()).is_err());

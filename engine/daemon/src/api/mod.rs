@@ -1,8 +1,13 @@
 //! The HTTP API: what people and probes may ask of a running daemon. It decides nothing: it shows what the engine
 //! says and hands commands on.
 
+mod access;
+mod bodies;
+mod cors;
+mod failures;
 mod guard;
 mod health;
+mod hosts;
 mod metrics;
 mod plugins;
 mod problem;
@@ -12,8 +17,8 @@ mod sources;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod tls;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +35,8 @@ use crate::telemetry::Metrics;
 use crate::version::VERSION;
 use problem::Problem;
 
+pub(crate) use access::KEY_HEADER;
+pub(crate) use guard::Gate;
 pub(crate) use readiness::Readiness;
 pub(crate) use server::Listener;
 
@@ -69,7 +76,18 @@ pub(crate) struct Paths {
 }
 
 /// Paths that are taken, so that metrics cannot be there.
-const OWN_PATHS: [&str; 6] = ["/", "/health", "/ready", "/stats", "/plugins", "/sources"];
+const OWN_PATHS: [&str; 10] = [
+    "/",
+    "/health",
+    "/ready",
+    "/stats",
+    "/plugins",
+    "/sources",
+    "/events",
+    "/reload",
+    "/openapi.json",
+    "/definitions/validate",
+];
 
 /// Whether metrics may be served at the path that was configured.
 ///
@@ -84,8 +102,8 @@ pub(crate) fn check_endpoint(http: &Http) -> Result<(), String> {
     Ok(())
 }
 
-/// All routes, behind the guard. `bound` is the address that requests may name.
-pub(crate) fn router(api: Api, bound: SocketAddr) -> Router {
+/// All routes, behind the gate; preflights of browsers are answered before it.
+pub(crate) fn router(api: Api, gate: Gate, http: &Http) -> Router {
     let metrics_endpoint = api.metrics.is_some().then(|| api.metrics_endpoint.clone());
     // Without the checks that refuse a leading `:`, which is a legal path.
     let mut router = Router::new()
@@ -105,11 +123,15 @@ pub(crate) fn router(api: Api, bound: SocketAddr) -> Router {
     if let Some(path) = metrics_endpoint {
         router = router.route(&path, get(metrics::metrics));
     }
-    router
+    let router = router
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .with_state(Arc::new(api))
-        .layer(axum::middleware::from_fn_with_state(bound, guard::guard))
+        .layer(axum::middleware::from_fn_with_state(gate, guard::guard));
+    match &http.cors {
+        Some(cors) => router.layer(cors::layer(cors)),
+        None => router,
+    }
 }
 
 async fn banner() -> String {

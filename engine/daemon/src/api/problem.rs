@@ -1,7 +1,7 @@
 //! What a refused request is answered with: problem details of RFC 9457 and our own words.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pico_actors::handle::CommandError;
 use serde::Serialize;
@@ -30,6 +30,9 @@ struct Details {
     /// All that stands in the way, where it may be more than one thing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<String>,
+    /// For programs that do not read the body.
+    #[serde(skip)]
+    header: Option<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
@@ -45,6 +48,7 @@ impl Problem {
             location: None,
             hint: None,
             reasons: Vec::new(),
+            header: None,
         }))
     }
 
@@ -60,6 +64,12 @@ impl Problem {
         self
     }
 
+    /// Says it in a header too. A value that no header can carry is left out.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: &str) -> Problem {
+        self.0.header = HeaderValue::from_str(value).ok().map(|value| (name, value));
+        self
+    }
+
     /// Lists all that stands in the way.
     pub(crate) fn with_reasons(mut self, reasons: Vec<String>) -> Problem {
         self.0.reasons = reasons;
@@ -72,6 +82,17 @@ impl Problem {
         let shown: String = key.chars().take(pico_config::KEY_LENGTH_MAX).collect();
         Problem::new(StatusCode::NOT_FOUND, "source_not_found", format!("no source has the key {shown:?}"))
             .with_hint("GET /sources lists the keys")
+    }
+}
+
+#[cfg(test)]
+impl Problem {
+    pub(crate) fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    pub(crate) fn code(&self) -> &'static str {
+        self.0.code
     }
 }
 
@@ -93,7 +114,9 @@ impl From<CommandError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).expect("made from a StatusCode");
+        let own = self.0.header.clone();
         let mut response = (status, Json(self.0)).into_response();
+        response.headers_mut().extend(own);
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         response

@@ -16,6 +16,8 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::process::Started;
 
+mod keys;
+
 const DEFINITION: &str = r#"
 type = "source"
 key = "good"
@@ -53,7 +55,12 @@ struct Server {
 
 impl Server {
     async fn new() -> Server {
+        Server::with(Http::default()).await
+    }
+
+    async fn with(http: Http) -> Server {
         let engine = pico_config::Engine::defaults(std::path::Path::new("/tmp"));
+        let engine = pico_config::Engine { http, ..engine };
         let settings = EngineSettings { limits: engine.limits, grace: Duration::from_secs(5) };
         let running = Engine::start(settings, vec![good(), bad()]).await.unwrap();
         let readiness = Readiness::new();
@@ -73,13 +80,18 @@ impl Server {
             plugins: Catalog::new(&engine, &[]),
             warnings: vec!["unsafe".to_owned()],
         };
-        let router = router(api, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)));
+        let gate = Gate::new(&engine.http, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))).unwrap();
+        let router = router(api, gate, &engine.http);
         Server { router, readiness, engine: running }
     }
 
     async fn ask(&self, method: &str, path: &str) -> (u16, String, Value) {
         let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:8081");
         answer(self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()).await
+    }
+
+    async fn send(&self, request: Request<Body>) -> Response<Body> {
+        self.router.clone().oneshot(request).await.unwrap()
     }
 
     async fn status_of(&self, key: &str, wanted: &str) -> Value {

@@ -1,0 +1,146 @@
+//! A small client of our own HTTP API, for the verbs that ask a daemon.
+
+mod address;
+mod connection;
+mod refusal;
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::KEY_HEADER;
+use crate::error::Error;
+use address::Address;
+
+/// A daemon that needs longer than this for an answer is not well. A command of a plugin has its own limit there.
+const ANSWER_WITHIN: Duration = Duration::from_secs(40);
+
+/// Largest answer that is read: ten thousand sources fit.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+/// Variable with the key to send along.
+pub(crate) const KEY_VARIABLE: &str = "PICOMQ_CONNECTORS_API_KEY";
+
+/// Variable with a PEM file of those to trust besides the system's, for https.
+pub(crate) const CA_VARIABLE: &str = "PICOMQ_CONNECTORS_CA_FILE";
+
+/// Where the daemon is, and what opens it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    address: Address,
+    key: Option<header::HeaderValue>,
+}
+
+/// An answer with its status, whatever that is.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    status: hyper::StatusCode,
+    body: Bytes,
+}
+
+impl Client {
+    /// Checks the URL, and takes the key from the environment.
+    ///
+    /// # Errors
+    /// Anything but `http://host:8081` or https, with or without a path below which the API lies; a key that no header
+    /// can carry.
+    pub(crate) fn new(url: &str) -> Result<Client, Error> {
+        let address = Address::parse(url)?;
+        let key = std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty());
+        let key = key.map(|key| {
+            let mut value = header::HeaderValue::from_str(&key).map_err(|_invalid| {
+                Error::environment("client.bad_key", format!("{KEY_VARIABLE} holds what no header can carry"))
+                    .with_hint("look for a line break or a blank at its ends")
+            })?;
+            value.set_sensitive(true);
+            Ok(value)
+        });
+        Ok(Client { address, key: key.transpose()? })
+    }
+
+    /// Asks for `path` and reads the JSON of the answer.
+    ///
+    /// # Errors
+    /// Nobody answers, in time, with success and what was expected.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    /// Sends `body`, if any, and reads the JSON of the answer; an empty one reads as null.
+    ///
+    /// # Errors
+    /// Like [`get`](Client::get).
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T, Error> {
+        let body = body.map(|value| ("application/json", Bytes::from(value.to_string())));
+        let answer = self.send(method, path, body).await?;
+        let answer = self.accepted(answer, path).await?;
+        let text = if answer.is_empty() { b"null".as_slice() } else { &answer };
+        match serde_json::from_slice(text) {
+            Ok(value) => Ok(value),
+            Err(cause) => Err(self.not_ours(path, cause).await),
+        }
+    }
+
+    /// Sends a body of any kind and gives whatever is answered.
+    ///
+    /// # Errors
+    /// Nobody answers in time.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Answer, Error> {
+        let answering = async {
+            let answer = self.open(method, path, body).await?;
+            let status = answer.status();
+            let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+            let body = body.map_err(|cause| self.unwell(format!("its answer broke off: {cause}")))?;
+            Ok(Answer { status, body: body.to_bytes() })
+        };
+        tokio::time::timeout(ANSWER_WITHIN, answering)
+            .await
+            .map_err(|_elapsed| self.unwell(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))?
+    }
+
+    async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Response<Incoming>, Error> {
+        connection::exchange(&self.address, self.request(method, path, body)?).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Request<Full<Bytes>>, Error> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.address.base))
+            .header(header::HOST, &self.address.authority);
+        if let Some((kind, _)) = &body {
+            request = request.header(header::CONTENT_TYPE, *kind);
+        }
+        if let Some(key) = &self.key {
+            request = request.header(KEY_HEADER, key);
+        }
+        let body = body.map(|(_, bytes)| bytes).unwrap_or_default();
+        request
+            .body(Full::new(body))
+            .map_err(|cause| self.unwell("this path cannot be asked for".to_owned()).because(cause))
+    }
+}
