@@ -54,7 +54,7 @@ static CORS: Shape = Shape {
             "allowed_origins",
             Kind::List(&Kind::Text),
             "empty",
-            "Origins such as \"https://ops.example.org\"; \"*\" only with API keys and without credentials.",
+            "Origins such as \"https://example.org\"; \"*\" only with API keys and without credentials.",
         ),
         field(
             "allowed_methods",

@@ -132,7 +132,7 @@ fn read_cors(cx: &mut Context<'_>, cors: &Fields, has_keys: bool) -> Option<Cors
     for (text, item) in texts(cors, "allowed_origins") {
         match refusal_of_origin(text, has_keys, allow_credentials) {
             Some(reason) => {
-                let hint = "name each origin, such as \"https://ops.example.org\"";
+                let hint = "name each origin, such as \"https://example.org\"";
                 cx.add(&item.place, Draft::error("config.bad_origin", reason).hint(hint));
             }
             None => allowed_origins.push(text.to_owned()),
