@@ -116,6 +116,7 @@ impl Shared {
                 batch_records: self.limits.batch_records,
                 batch_bytes: self.limits.batch_bytes,
             },
+            record_bytes: self.limits.record_bytes,
             open_timeout: definition.supervision.open_timeout,
             verdict_timeout: definition.supervision.verdict_timeout,
             host: Arc::new(SourceSink { key: key.clone(), checks }),

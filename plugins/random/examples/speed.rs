@@ -60,6 +60,7 @@ async fn open() -> Result<Instance, Box<dyn std::error::Error>> {
         state: None,
         mode: Mode::Run,
         limits: Limits { batch_records: RECORDS, batch_bytes: 64 << 20 },
+        record_bytes: 1_000_000,
         open_timeout: Duration::from_secs(5),
         verdict_timeout: Duration::from_secs(5),
         host: Arc::new(TracingSink::new("speed")),

@@ -22,6 +22,7 @@ fn request(config: &str) -> OpenRequest {
         state: None,
         mode: Mode::Run,
         limits: Limits { batch_records: 10_000, batch_bytes: 64 << 20 },
+        record_bytes: 1_000_000,
         open_timeout: Duration::from_secs(5),
         verdict_timeout: Duration::from_secs(5),
         host: Arc::new(TracingSink::new("random")),

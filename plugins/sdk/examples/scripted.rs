@@ -120,6 +120,7 @@ impl Source for Scripted {
     async fn command(&self, name: &str, arguments: Value) -> Result<Option<Value>, Error> {
         match name {
             "echo" => Ok(Some(json!({ "echo": arguments }))),
+            "record_bytes" => Ok(Some(json!(self.context.record_bytes))),
             "fail" => Err(Error::transient("not now")),
             "panic" => panic!("as commanded"),
             _ => Ok(None),

@@ -37,6 +37,9 @@ pub struct OpenContext {
     pub mode: Mode,
     /// Where to cut a batch.
     pub limits: Limits,
+    /// The largest record that can be delivered: payload, key and headers together, those that the definition adds
+    /// included. A larger one fails its whole batch, so what can refuse it upstream does.
+    pub record_bytes: u64,
     /// Logs, gauges and checks.
     pub host: Host,
     /// Tells when the poll should end.

@@ -71,6 +71,12 @@ impl<T: Clone + Serialize + DeserializeOwned> Staged<T> {
     /// [`Error::Serialization`] when the candidate cannot be written; nothing is queued.
     pub fn stage(&self, mut batch: Batch, candidate: T) -> Result<Batch, Error> {
         batch.set_state(State::encode(&candidate, self.version)?);
+        batch.stamp = Some(self.queue(candidate));
+        Ok(batch)
+    }
+
+    /// The stamp of the candidate, now the newest.
+    fn queue(&self, candidate: T) -> u64 {
         let mut inner = self.lock();
         // One poll runs at a time, so what is newer than the last returned batch was staged by a poll that failed.
         let newest = self.turns.newest().unwrap_or_default();
@@ -80,8 +86,14 @@ impl<T: Clone + Serialize + DeserializeOwned> Staged<T> {
         inner.last_stamp += 1;
         let stamp = inner.last_stamp;
         inner.candidates.push_back(Candidate { stamp, state: candidate });
-        batch.stamp = Some(stamp);
-        Ok(batch)
+        stamp
+    }
+
+    /// As [`stage`](Staged::stage), but the batch carries no state: nothing is saved for it, and after a restart
+    /// its candidate is forgotten. For a source whose upstream sends again whatever was not answered.
+    pub fn stage_unsaved(&self, mut batch: Batch, candidate: T) -> Batch {
+        batch.stamp = Some(self.queue(candidate));
+        batch
     }
 
     /// For `Verdict::Ack`: promotes the candidate of the batch that was acknowledged and answers the state that is

@@ -12,6 +12,9 @@ use crate::report::Report;
 use crate::staged::Turns;
 use crate::{Batch, Error, Host, Interrupt, Limits, Mode, OpenContext, Source, State, Verdict};
 
+/// `[limits] record_bytes` of an engine nobody configured.
+const RECORD_BYTES: u64 = 1_000_000;
+
 /// An open source for the tests of its author.
 pub struct Bench<S> {
     source: S,
@@ -61,6 +64,7 @@ impl<S: Source> Bench<S> {
             state: setting.state,
             mode: setting.mode,
             limits: setting.limits,
+            record_bytes: RECORD_BYTES,
             host: Host::new(Arc::clone(&reports) as Arc<dyn HostSink>),
             interrupt,
             turns: turns.clone(),

@@ -108,8 +108,8 @@ pub struct RawOpen {
     pub state: RawBytes,
     /// Most records a batch may have.
     pub batch_records: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Most bytes a record may have; zero when the host does not say.
+    pub record_bytes: u32,
     /// Most bytes a batch may have.
     pub batch_bytes: u64,
     /// After so long the plugin drops the future of `open`.

@@ -49,3 +49,10 @@ async fn a_refused_batch_moves_the_source_nowhere() {
     source.resolve(Verdict::Nack).await.unwrap();
     assert_eq!(first(&source.poll().await.unwrap()), 2);
 }
+
+#[tokio::test]
+async fn the_plugin_knows_the_largest_record() {
+    let opening = OpenRequest { record_bytes: 54_321, ..request("{}") };
+    let source = library("scripted").open(opening).await.unwrap();
+    assert_eq!(source.command("record_bytes", "null").await.unwrap(), "54321");
+}

@@ -80,6 +80,7 @@ pub(crate) fn request(config: &str) -> OpenRequest {
         state: None,
         mode: Mode::Run,
         limits: Limits { batch_records: 10_000, batch_bytes: 1 << 20 },
+        record_bytes: 1_000_000,
         open_timeout: Duration::from_millis(300),
         verdict_timeout: Duration::from_millis(300),
         host: Arc::new(Said::default()),

@@ -28,6 +28,8 @@ enum Next {
     Record,
     /// Neither record nor candidate.
     Empty,
+    /// One record, whose candidate is not saved.
+    Unsaved,
     /// Stages, and then fails: its batch never existed for the engine.
     StageAndFail,
 }
@@ -58,6 +60,7 @@ impl Source for Counter {
         match next {
             Next::Empty => Ok(Batch::empty()),
             Next::Record => self.staged.stage(batch, number),
+            Next::Unsaved => Ok(self.staged.stage_unsaved(batch, number)),
             Next::StageAndFail => {
                 let _ = self.staged.stage(batch, number)?;
                 Err(Error::transient("after staging"))
@@ -147,6 +150,15 @@ async fn an_ack_that_was_not_handed_on_is_made_up_by_the_next() {
 }
 
 #[tokio::test]
+async fn what_is_not_saved_is_promoted_all_the_same_and_carries_no_state() {
+    let bench = open().await;
+    *bench.source().next.lock().expect("whole") = Next::Unsaved;
+    assert!(bench.poll().await.unwrap().state().is_none());
+    bench.resolve(Verdict::Ack).await.unwrap();
+    assert_eq!((promoted(&bench), bench.source().staged.committed()), (vec![Some(1)], 1));
+}
+
+#[tokio::test]
 async fn a_saved_state_is_where_it_goes_on() {
     let state = State::encode(&41_u64, 1).unwrap();
     let setting = Setting::new(json!({})).with_state(Some(state));
@@ -164,6 +176,7 @@ enum Happening {
 fn happening() -> impl Strategy<Value = Happening> {
     prop_oneof![
         3 => Just(Happening::Poll(Next::Record)),
+        1 => Just(Happening::Poll(Next::Unsaved)),
         1 => Just(Happening::Poll(Next::Empty)),
         1 => Just(Happening::Poll(Next::StageAndFail)),
         3 => Just(Happening::Resolve(Verdict::Ack)),
@@ -186,7 +199,7 @@ proptest! {
                     Happening::Poll(next) => {
                         poll(&bench, next).await;
                         match next {
-                            Next::Record => queue.push_back(Some(head + 1)),
+                            Next::Record | Next::Unsaved => queue.push_back(Some(head + 1)),
                             Next::Empty => queue.push_back(None),
                             Next::StageAndFail => {}
                         }

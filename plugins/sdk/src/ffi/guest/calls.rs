@@ -62,6 +62,10 @@ unsafe fn opening(call: &RawOpen) -> Opening {
         state: state.map(State::from_bytes),
         mode: if call.mode == mode::INSPECT { Mode::Inspect } else { Mode::Run },
         limits: Limits { batch_records: call.batch_records, batch_bytes: call.batch_bytes },
+        record_bytes: match call.record_bytes {
+            0 => u64::MAX,
+            bytes => u64::from(bytes),
+        },
         host: Host::new(Arc::new(sink)),
         interrupt,
         turns: Turns::default(),

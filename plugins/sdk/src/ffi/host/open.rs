@@ -27,6 +27,8 @@ pub struct OpenRequest {
     pub mode: Mode,
     /// Where the plugin cuts a batch, and what the border refuses.
     pub limits: Limits,
+    /// The largest record that is delivered: payload, key and headers together. A larger one fails its batch.
+    pub record_bytes: u64,
     /// Past it the plugin drops the opening.
     pub open_timeout: Duration,
     /// Past it the plugin drops the call that takes a verdict.
@@ -78,7 +80,7 @@ fn start(library: Arc<Library>, request: OpenRequest) -> oneshot::Receiver<Resul
         config: RawBytes::of(request.config_json.as_bytes()),
         state: request.state.as_deref().map_or(RawBytes::NONE, RawBytes::of),
         batch_records: request.limits.batch_records,
-        reserved: 0,
+        record_bytes: u32::try_from(request.record_bytes).unwrap_or(u32::MAX),
         batch_bytes: request.limits.batch_bytes,
         open_timeout_ms: milliseconds(request.open_timeout),
         verdict_timeout_ms: milliseconds(request.verdict_timeout),

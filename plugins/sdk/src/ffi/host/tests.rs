@@ -134,6 +134,7 @@ async fn source(
         state: None,
         mode: Mode::Run,
         limits: Limits { batch_records: 3, batch_bytes: 100 },
+        record_bytes: 1_000_000,
         open_timeout: Duration::from_secs(1),
         verdict_timeout: Duration::from_secs(1),
         host: Arc::new(TracingSink::new("foreign")),

@@ -52,6 +52,7 @@ async fn open() -> Arc<Instance<Panics>> {
         state: None,
         mode: Mode::Run,
         limits: Limits { batch_records: 1, batch_bytes: 1 },
+        record_bytes: 1,
         host: Host::new(Arc::new(Deaf)),
         interrupt,
         turns: Turns::default(),
