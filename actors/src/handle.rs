@@ -199,6 +199,11 @@ impl Engine {
             .unwrap_or(Health { status: "degraded", degraded: Vec::new() })
     }
 
+    /// Whether the engine still answers; `false` after five seconds without.
+    pub async fn responds(&self) -> bool {
+        call_t!(self.root, RootMsg::Health, REPLY_TIMEOUT_MS).is_ok()
+    }
+
     /// Sets the gauges from what the sources report now; call it before the metrics are rendered.
     pub async fn set_gauges(&self) {
         call_t!(self.root, RootMsg::Gauges, REPLY_TIMEOUT_MS).ok();

@@ -19,6 +19,7 @@ mod process;
 mod reach;
 mod run;
 mod runtime;
+mod service_manager;
 mod signals;
 mod status;
 mod targets;

@@ -18,6 +18,7 @@ use crate::plugins::Catalog;
 use crate::process::{Meter, Started};
 use crate::reach;
 use crate::runtime;
+use crate::service_manager;
 use crate::signals::Signals;
 use crate::telemetry::{Logs, Metrics, start_logs};
 use crate::version::{VERSION, Version};
@@ -79,6 +80,7 @@ impl Daemon {
         tokio::spawn(reach::until_reached(admin.clone(), readiness.clone()));
         let catalog = Catalog::new(&engine, &definitions.good);
         let paths = paths(&engine, &catalog);
+        let sources = definitions.good.len();
         let entries = entries(&Wiring::new(&engine, store, admin), definitions, engine.logging.format);
         let settings = EngineSettings { limits: engine.limits, grace: engine.shutdown.grace };
         let running = Running::start(settings, entries).await.map_err(|cause| {
@@ -97,6 +99,8 @@ impl Daemon {
             warnings: reach::warnings(&engine.kafka),
         };
         let address = listener.map(|listener| serve(listener, api, &engine.http)).transpose()?;
+        service_manager::ready(sources);
+        tokio::spawn(service_manager::feed_watchdog(running.clone()));
         Ok(Daemon { running, readiness, grace: engine.shutdown.grace, api: address })
     }
 
@@ -118,6 +122,7 @@ impl Daemon {
     /// Drains within the grace.
     pub(crate) async fn stop(self) -> Exit {
         self.readiness.draining();
+        service_manager::stopping();
         match self.running.shutdown(self.grace).await {
             true => {
                 tracing::info!("all sources stopped, everything in flight was delivered and saved");

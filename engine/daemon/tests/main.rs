@@ -7,6 +7,7 @@ mod access;
 mod check;
 mod docs;
 mod run;
+mod service_manager;
 mod status;
 mod support;
 mod tests_verb;

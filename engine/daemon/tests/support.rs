@@ -81,6 +81,11 @@ impl Daemon {
 
     /// The same with more of `config.toml`: keys of `[http]` first, then other sections.
     pub(crate) fn start_with(folder: &Folder, more: &str) -> Daemon {
+        Daemon::start_in(folder, more, &[])
+    }
+
+    /// The same with these variables.
+    pub(crate) fn start_in(folder: &Folder, more: &str, variables: &[(&str, &str)]) -> Daemon {
         // Bound and let go: the port is ours unless another process takes it within this moment.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = format!(
@@ -90,7 +95,13 @@ impl Daemon {
         folder.write("config.toml", &config);
         std::fs::create_dir_all(folder.path().join("sources")).unwrap();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
-        let child = folder.command(&["run"]).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let child = folder
+            .command(&["run"])
+            .envs(variables.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        let child = child.unwrap();
         let daemon = Daemon { child, port };
         daemon.wait_for("the API", || daemon.is_listening());
         daemon
