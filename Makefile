@@ -16,7 +16,7 @@ services := chaos-tests/services
 # Test targets in tests/ that need nothing but the machine, and those that need Kafka or foreign clients.
 # The tidy test sees that every target stands in one of the two lists.
 tests_alone := border main panics tidy tree
-tests_with_servers := chaos clients kafka
+tests_with_servers := chaos clients deploy kafka
 
 DEMO_SECONDS ?=
 CONFIG ?= config.toml
@@ -24,8 +24,16 @@ FUZZ_SECONDS ?= 60
 # For `make chaos`: how many kills in all its stories together.
 KILLS ?= 1000
 
+# For `make install`: where to, below which folder (for packages), and more flags for cargo.
+PREFIX ?= /usr/local
+DESTDIR ?=
+# /usr/local/lib is where the daemon looks by itself; any other folder must stand in [plugins] directories.
+PLUGINS ?= $(PREFIX)/lib
+CARGO_FLAGS ?=
+plugins := $(patsubst plugins/%/Cargo.toml,%,$(filter-out plugins/sdk/%,$(wildcard plugins/*/Cargo.toml)))
+
 .NOTPARALLEL:
-.PHONY: help demo run check test build-packages packages fetch chaos bench mutants fuzz deny
+.PHONY: help demo run check test install build-packages packages fetch chaos bench mutants fuzz deny
 
 ## Lists what can be made.
 help:
@@ -41,6 +49,15 @@ demo: build-packages
 run: build-packages
 	$(cargo) build --locked --release -p pico-connectors -p picomq-connector-random-source
 	$(target)/release/pico-connectors run --config $(CONFIG)
+
+## Builds for speed and installs binary, plugins and systemd unit under PREFIX=/usr/local.
+install: build-packages
+	$(cargo) build --locked --release $(CARGO_FLAGS) -p pico-connectors $(plugins:%=-p picomq-connector-%-source)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PLUGINS) $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 0755 $(target)/release/pico-connectors $(DESTDIR)$(PREFIX)/bin/
+	install -m 0644 $(plugins:%=$(target)/release/libpicomq_connector_%_source.so) $(DESTDIR)$(PLUGINS)/
+	sed 's#@PREFIX@#$(PREFIX)#' config/deploy/pico-connectors.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/pico-connectors.service
+	@echo "installed under $(DESTDIR)$(PREFIX): try \`pico-connectors plugins\`, then write /etc/pico-connectors/config.toml"
 
 ## Format, lints, tests that need no servers, house rules. For while you work.
 check: build-packages
@@ -77,7 +94,7 @@ packages:
 	@$(services)/install.sh
 
 fetch:
-	@echo "— Apache Kafka and a Python client, from the cache or fetched —"
+	@echo "— Apache Kafka, Python clients and checkers, from the cache or fetched —"
 	@$(services)/kafka/fetch.sh
 	@$(services)/python.sh
 

@@ -29,11 +29,12 @@ pub(crate) fn run(cli: &Cli, _arguments: &RunArguments) -> Result<Exit, Error> {
     let started = Started::now();
     let env = Env::from_process();
     let (engine, findings) = pico_config::load_engine(cli.config.as_deref(), &env).map_err(Error::Config)?;
-    start_logs(Logs::to_stderr(engine.logging.format, LevelFilter::INFO), &env)?;
+    let limit = start_logs(Logs::to_stderr(engine.logging.format, LevelFilter::INFO), &env)?;
     say_start(&engine);
     say(&findings, engine.logging.format);
     runtime::block_on(async {
         let signals = Signals::listen()?;
+        tokio::spawn(limit.say());
         let daemon = Daemon::start(engine, &env, started).await?;
         Ok(daemon.until(signals).await)
     })

@@ -9,6 +9,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use super::Limit;
 use crate::error::Error;
 use crate::output::Stream;
 
@@ -40,19 +41,20 @@ impl Logs {
     }
 }
 
-/// Starts logging. Once a process.
+/// Starts logging. Once a process. Whoever has a runtime lets what is given back [say](Limit::say) what was held back.
 ///
 /// # Errors
 /// The variable holds directives that cannot be understood.
-pub(crate) fn start_logs(logs: Logs, env: &Env) -> Result<(), Error> {
+pub(crate) fn start_logs(logs: Logs, env: &Env) -> Result<Limit, Error> {
     let filter = filter(logs.default, env.get(LOG_VARIABLE).unwrap_or_default())?;
     let lines = fmt::layer().with_writer(logs.writer).with_ansi(logs.is_coloured);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match logs.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter)).init();
-    Ok(())
+    let limit = Limit::default();
+    tracing_subscriber::registry().with(lines.with_filter(limit.clone()).with_filter(filter)).init();
+    Ok(limit)
 }
 
 /// The actor library opens a span for every actor, which says nothing beside our own; a directive brings it back.

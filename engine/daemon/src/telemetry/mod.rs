@@ -1,7 +1,9 @@
 //! How the process tells about itself: log lines and metrics. Names of metrics are those of `pico_actors::telemetry`.
 
+mod limit;
 mod logs;
 mod metrics;
 
+pub(crate) use limit::Limit;
 pub(crate) use logs::{Logs, start_logs};
 pub(crate) use metrics::Metrics;
