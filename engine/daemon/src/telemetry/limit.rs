@@ -141,6 +141,7 @@ impl Visit for Said {
 mod tests {
     use std::io;
 
+    use picomq_connector_sdk::ffi::host::{LogEvent, emit};
     use tracing_subscriber::fmt::MakeWriter;
     use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 
@@ -210,7 +211,8 @@ mod tests {
         let (_, lines) = logged(|| {
             for _ in 0..12 {
                 for (source, message) in [("a", "slow"), ("a", "lost"), ("b", "slow")] {
-                    tracing::error!(target: "plugin", source, "{message}");
+                    let event = LogEvent { level: Level::ERROR, target: "module", message, fields: &[] };
+                    emit(Some(source), &event);
                 }
             }
         });
