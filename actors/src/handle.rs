@@ -4,16 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pico_config::Definition;
-use ractor::{Actor, ActorRef, call_t};
+use ractor::rpc::CallResult;
+use ractor::{Actor, ActorRef, RpcReplyPort, call_t};
+use tokio::sync::broadcast;
 
+use crate::ask::Ask;
+pub use crate::ask::AskError;
 use crate::lifecycle::Asked;
+use crate::news::{News, Newsroom};
 use crate::ports::{Cause, DeliveryFactory, PluginFactory};
 pub use crate::root::{Item, Step, difference};
 use crate::root::{RootActor, RootArgs, RootMsg};
 use crate::status::{Health, SourceDetail, SourceView, Totals};
+use crate::tap::Tap;
 
 /// A reply of the root is a look into its own memory; past this something is badly wrong.
 const REPLY_TIMEOUT_MS: u64 = 5_000;
+
+/// What a command of a plugin may take.
+const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// To begin every step of an apply takes milliseconds a source; there may be thousands.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -159,6 +168,7 @@ pub struct EngineSettings {
 #[derive(Clone)]
 pub struct Engine {
     root: ActorRef<RootMsg>,
+    newsroom: Newsroom,
     ended: tokio::sync::watch::Receiver<bool>,
 }
 
@@ -166,7 +176,9 @@ impl Engine {
     /// Starts the root and every enabled source.
     pub async fn start(settings: EngineSettings, entries: Vec<Entry>) -> Result<Engine, Cause> {
         let (end, ended) = tokio::sync::watch::channel(false);
-        let (root, task) = Actor::spawn(None, RootActor, RootArgs { settings, entries })
+        let newsroom = Newsroom::new();
+        let arguments = RootArgs { settings, entries, newsroom: newsroom.clone() };
+        let (root, task) = Actor::spawn(None, RootActor, arguments)
             .await
             .map_err(|error| Cause::new("engine.start_failed", error.to_string()))?;
         tokio::spawn(async move {
@@ -174,7 +186,7 @@ impl Engine {
             task.await.ok();
             end.send_replace(true);
         });
-        Ok(Engine { root, ended })
+        Ok(Engine { root, newsroom, ended })
     }
 
     /// All sources, in the order of their files.
@@ -227,10 +239,8 @@ impl Engine {
     pub async fn apply(&self, entries: Vec<Entry>, retries_failed: bool) -> Result<(), CommandError> {
         let message = |reply| RootMsg::Apply { entries, retries_failed, reply };
         match self.root.call(message, Some(APPLY_TIMEOUT)).await {
-            Ok(ractor::rpc::CallResult::Success(answer)) => answer,
-            Ok(ractor::rpc::CallResult::Timeout | ractor::rpc::CallResult::SenderError) | Err(_) => {
-                Err(CommandError::Ending)
-            }
+            Ok(CallResult::Success(answer)) => answer,
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(CommandError::Ending),
         }
     }
 
@@ -241,12 +251,50 @@ impl Engine {
             .unwrap_or(Err(CommandError::Ending))
     }
 
+    /// What happens to the sources from now on.
+    pub fn news(&self) -> broadcast::Receiver<News> {
+        self.newsroom.listen()
+    }
+
+    /// Where the records of a source can be looked at. The place is gone when the source is taken down.
+    ///
+    /// # Errors
+    /// No such source, or it cannot run.
+    pub async fn tap(&self, key: &str) -> Result<Arc<Tap>, AskError> {
+        self.ask(key, PLUGIN_TIMEOUT, Ask::Tap).await
+    }
+
+    /// A command of the source's plugin, JSON in and out.
+    ///
+    /// # Errors
+    /// No such source, its plugin is not open, knows no such command, fails, or does not answer in 30 s.
+    pub async fn ask_plugin(&self, key: &str, name: &str, arguments_json: &str) -> Result<String, AskError> {
+        let (name, arguments) = (name.to_owned(), arguments_json.to_owned());
+        self.ask(key, PLUGIN_TIMEOUT, |reply| Ask::Plugin { name, arguments, reply }).await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        key: &str,
+        within: Duration,
+        ask: impl FnOnce(RpcReplyPort<Result<T, AskError>>) -> Ask,
+    ) -> Result<T, AskError> {
+        let key = key.to_owned();
+        match self.root.call(|reply| RootMsg::Ask(key, ask(reply)), Some(within)).await {
+            Ok(CallResult::Success(answer)) => answer,
+            Ok(CallResult::Timeout) => Err(AskError::Silent),
+            // Its supervisor ended with the question unanswered.
+            Ok(CallResult::SenderError) => Err(AskError::NotOpen),
+            Err(_gone) => Err(CommandError::Ending.into()),
+        }
+    }
+
     /// Stops every source within `grace`. `true` when all drained: no batch was given up.
     pub async fn shutdown(&self, grace: Duration) -> bool {
         let wait = grace + crate::supervisor::END_SLACK;
         match self.root.call(|reply| RootMsg::Shutdown { grace, reply }, Some(wait)).await {
-            Ok(ractor::rpc::CallResult::Success(has_drained)) => has_drained,
-            Ok(ractor::rpc::CallResult::Timeout | ractor::rpc::CallResult::SenderError) | Err(_) => false,
+            Ok(CallResult::Success(has_drained)) => has_drained,
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => false,
         }
     }
 

@@ -4,6 +4,7 @@
 //! [`ports`]. This is the only crate that knows ractor. docs/architecture.md has the picture.
 #![forbid(unsafe_code)]
 
+mod ask;
 pub mod backoff;
 mod batch;
 mod checkpointer;
@@ -12,14 +13,17 @@ mod fault;
 pub mod handle;
 pub mod lifecycle;
 pub mod line;
+pub mod news;
 pub mod plugin;
 mod poller;
 pub mod ports;
 mod producer;
+mod rate;
 mod root;
 mod router;
 pub mod status;
 mod supervisor;
+pub mod tap;
 pub mod telemetry;
 pub mod testing;
 mod total;

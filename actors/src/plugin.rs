@@ -10,13 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pico_config::{Definition, Limits};
 use picomq_connector_sdk::Verdict;
 use picomq_connector_sdk::ffi::host::{
-    Check, CheckStatus, Gauge, HostSink, Instance, Library, LogEvent, Mode, OpenError, OpenRequest,
-    PollError, Report, ResolveError, emit,
+    Check, CheckStatus, CommandError, Gauge, HostSink, Instance, Library, LogEvent, Mode, OpenError,
+    OpenRequest, PollError, Report, ResolveError, emit,
 };
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
+use crate::ask::AskError;
 use crate::ports::{
     BoxFuture, CallFailure, Cause, CheckSink, OpenFailure, OpenKind, PluginFactory, PluginPort, PollOutcome,
+    Told,
 };
 use crate::telemetry;
 
@@ -161,6 +163,16 @@ impl PluginPort for LibraryPort {
         self.instance.interrupt();
     }
 
+    fn command(&self, name: &str, arguments_json: &str) -> BoxFuture<Result<String, AskError>> {
+        let command = self.instance.command(name, arguments_json);
+        Box::pin(async move {
+            command.await.map_err(|error| match error {
+                CommandError::Unknown(text) => AskError::Unknown(text),
+                CommandError::Failed(text) | CommandError::Panicked(text) => AskError::Failed(text),
+            })
+        })
+    }
+
     fn end(&self, is_orderly: bool) -> BoxFuture<bool> {
         let (instance, shared, place) = (self.instance.clone(), self.shared.clone(), self.place.clone());
         Box::pin(async move {
@@ -249,13 +261,14 @@ impl HostSink for SourceSink {
     fn report(&self, report: Report) {
         match report {
             Report::Gauge { gauge, value } => {
-                let name = match gauge {
-                    Gauge::LagSeconds => telemetry::SOURCE_LAG_SECONDS,
-                    Gauge::LagBytes => telemetry::SOURCE_LAG_BYTES,
+                let (name, told) = match gauge {
+                    Gauge::LagSeconds => (telemetry::SOURCE_LAG_SECONDS, Told::LagSeconds(value)),
+                    Gauge::LagBytes => (telemetry::SOURCE_LAG_BYTES, Told::LagBytes(value)),
                 };
                 metrics::gauge!(name, telemetry::labels(&self.key)).set(value);
+                (self.checks)(told);
             }
-            Report::Check(check) => (self.checks)(shown(check)),
+            Report::Check(check) => (self.checks)(Told::Check(shown(check))),
         }
     }
 }

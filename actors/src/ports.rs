@@ -15,6 +15,8 @@ use pico_record::Routed;
 use picomq_connector_sdk::Verdict;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
+use crate::ask::AskError;
+
 /// A future that owns all it needs, so that an actor may spawn it and go on.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 
@@ -151,8 +153,19 @@ pub struct DeliveryFailure {
     pub needs_human: bool,
 }
 
-/// Where a plugin's checks go; called from any thread, never blocks.
-pub type CheckSink = Arc<dyn Fn(crate::status::Check) + Send + Sync + 'static>;
+/// What a plugin says about itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A check of its own.
+    Check(crate::status::Check),
+    /// How far behind its upstream it is, in seconds.
+    LagSeconds(f64),
+    /// The same in bytes.
+    LagBytes(f64),
+}
+
+/// Where that goes; called from any thread, never blocks.
+pub type CheckSink = Arc<dyn Fn(Told) + Send + Sync + 'static>;
 
 /// Opens instances of one source's plugin.
 pub trait PluginFactory: Send + Sync + 'static {
@@ -177,6 +190,11 @@ pub trait PluginPort: Send + Sync + 'static {
 
     /// Asks the running poll to return soon; sticky until it did.
     fn interrupt(&self);
+
+    /// A command of the plugin's own, JSON in and out. It may run beside everything else.
+    fn command(&self, _name: &str, _arguments_json: &str) -> BoxFuture<Result<String, AskError>> {
+        Box::pin(async { Err(AskError::Unknown("this plugin has no commands".to_owned())) })
+    }
 
     /// Ends the instance: the author's `close` when `is_orderly`, else only the value is dropped. Waits for a
     /// running poll. `true` means leaked: a call never came back, the source is not reopened in this process.

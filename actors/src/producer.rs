@@ -116,6 +116,9 @@ impl ProducerState {
                 timing.broker_send = stamp.elapsed();
                 self.args.supervisor.metrics().broker_send.record(timing.broker_send);
                 fault!("all_delivered");
+                if let Some(tap) = self.args.supervisor.tap() {
+                    tap.delivered(id);
+                }
             }
             let delivered = DeliveredBatch { id, counts, state, timing };
             self.args.checkpointer.cast(CheckpointerMsg::Save(delivered)).ok();

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
+use crate::ask::Ask;
 use crate::handle::{Command, CommandError, EngineSettings, Entry, RunningSource};
+use crate::news::Newsroom;
 use crate::status::{Health, SourceDetail, SourceView, Totals};
 use crate::supervisor::END_SLACK;
 use crate::total::TotalBytes;
@@ -36,6 +38,8 @@ pub(crate) enum RootMsg {
     Apply { entries: Vec<Entry>, retries_failed: bool, reply: RpcReplyPort<Result<(), CommandError>> },
     /// Asks something of one source.
     Command(String, Command, RpcReplyPort<Result<(), CommandError>>),
+    /// Asks something of one source beside its lifecycle.
+    Ask(String, Ask),
     /// Stop every source; `true` when all drained.
     Shutdown { grace: Duration, reply: RpcReplyPort<bool> },
     /// The grace and its slack are over.
@@ -47,6 +51,7 @@ pub(crate) enum RootMsg {
 pub(crate) struct RootArgs {
     pub(crate) settings: EngineSettings,
     pub(crate) entries: Vec<Entry>,
+    pub(crate) newsroom: Newsroom,
 }
 
 pub(crate) struct RootState {
@@ -54,14 +59,15 @@ pub(crate) struct RootState {
     slots: Vec<Slot>,
     next_id: u32,
     total: Arc<TotalBytes>,
+    newsroom: Newsroom,
     ending: Option<RpcReplyPort<bool>>,
 }
 
 impl RootState {
     async fn start(myself: &ActorRef<RootMsg>, args: RootArgs) -> Result<RootState, ActorProcessingErr> {
-        let RootArgs { settings, entries } = args;
+        let RootArgs { settings, entries, newsroom } = args;
         let total = Arc::new(TotalBytes::new(settings.limits.in_flight_bytes_total));
-        let mut state = RootState { settings, slots: Vec::new(), next_id: 1, total, ending: None };
+        let mut state = RootState { settings, slots: Vec::new(), next_id: 1, total, newsroom, ending: None };
         for entry in entries {
             state.add(myself, entry).await?;
         }
@@ -78,7 +84,7 @@ impl RootState {
     async fn spawn(&mut self, myself: &ActorRef<RootMsg>, index: usize) -> Result<(), ActorProcessingErr> {
         let Some(slot) = self.slots.get_mut(index) else { return Ok(()) };
         if self.ending.is_none() {
-            slot.spawn(myself, &self.settings, self.total.clone()).await?;
+            slot.spawn(myself, &self.settings, self.total.clone(), self.newsroom.clone()).await?;
         }
         Ok(())
     }
@@ -217,6 +223,10 @@ impl Actor for RootActor {
                 reply.send(state.is_serving()).ok();
             }
             RootMsg::Command(key, command, reply) => state.command(&key, command, reply),
+            RootMsg::Ask(key, ask) => match state.find(&key) {
+                None => ask.refuse(CommandError::UnknownSource(key).into()),
+                Some(slot) => slot.ask(ask),
+            },
             RootMsg::Shutdown { grace, reply } => state.shut_down(&myself, grace, reply),
             RootMsg::GiveUp => state.end(&myself, false),
             RootMsg::Respawn(id) => state.respawn(&myself, id).await?,

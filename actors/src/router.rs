@@ -44,6 +44,9 @@ impl RouterState {
         if !self.intake.take(id) {
             return;
         }
+        if let Some(tap) = self.args.supervisor.tap() {
+            tap.polled(id, &batch);
+        }
         let began = Instant::now();
         match self.route_in_chunks(id, batch).await {
             Ok(routed) => {
@@ -51,6 +54,9 @@ impl RouterState {
                 timing.decode = began.elapsed();
                 self.args.supervisor.metrics().decode.record(timing.decode);
                 self.warn_of_clashes();
+                if let Some(tap) = self.args.supervisor.tap() {
+                    tap.routed(id, &routed);
+                }
                 self.args.producer.cast(ProducerMsg::Deliver(RoutedBatch { id, routed, timing })).ok();
             }
             Err(failure) => self.fail(id, failure),

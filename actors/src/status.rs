@@ -7,6 +7,7 @@ use pico_config::Definition;
 use serde::Serialize;
 
 pub use crate::lifecycle::Status;
+use crate::rate::Rate;
 
 /// One source as `GET /sources` shows it.
 #[derive(Debug, Clone, Serialize)]
@@ -37,6 +38,22 @@ pub struct SourceView {
     pub in_flight: usize,
     /// Milliseconds since the last saved state; null before the first in this process.
     pub checkpoint_age_ms: Option<u64>,
+    /// Records acknowledged, lately.
+    pub records_per_second: f64,
+    /// How far behind its upstream the plugin says it is; null when it does not say.
+    #[serde(flatten)]
+    pub lag: Lag,
+}
+
+/// How far behind its upstream a source says it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Lag {
+    /// In seconds.
+    #[serde(rename = "lag_seconds")]
+    pub seconds: Option<f64>,
+    /// In bytes.
+    #[serde(rename = "lag_bytes")]
+    pub bytes: Option<f64>,
 }
 
 /// One source as `GET /sources/{key}` shows it.
@@ -103,6 +120,8 @@ pub(crate) struct Report {
     pub(crate) checkpointed: Option<Instant>,
     pub(crate) delivered_ms: Option<u64>,
     pub(crate) totals: Totals,
+    pub(crate) rate: Rate,
+    pub(crate) lag: Lag,
     pub(crate) checks: Arc<[Check]>,
     /// A stop gave up on a batch in flight.
     pub(crate) has_given_up: bool,

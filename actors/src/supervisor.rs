@@ -3,6 +3,7 @@
 //! Every handler only starts things; what came of them comes back as a message. A dead child brings the whole tree
 //! down, and the lifecycle decides when it is opened again from the saved state.
 
+mod asked;
 mod carry_out;
 mod observe;
 mod reload;
@@ -18,14 +19,18 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Span;
 
+use crate::ask::Ask;
 use crate::batch::{Counts, Timing};
 use crate::checks::Checks;
 use crate::handle::{CommandError, SourceSpec};
 use crate::lifecycle::{Asked, Ended, Event, Input, Lifecycle, Order, Token};
-use crate::ports::{Cause, OpenFailure, StorePort};
+use crate::news::Newsroom;
+use crate::ports::{Cause, OpenFailure, StorePort, Told};
 pub(crate) use observe::now_ms;
 
-use crate::status::{LastError, Report, Totals};
+use crate::rate::Rate;
+use crate::status::{Lag, LastError, Report, Totals};
+use crate::tap::Tap;
 use crate::telemetry::SourceMetrics;
 use crate::total::TotalBytes;
 use crate::tree::{Opened, Tree};
@@ -59,7 +64,9 @@ pub(crate) enum SupervisorMsg {
     /// Time to see whether anything moved.
     StallCheck,
     /// The plugin reports something about itself.
-    Checked(crate::status::Check),
+    Told(Told),
+    /// Something is asked of the source beside its lifecycle.
+    Ask(Ask),
 }
 
 pub(crate) struct SupervisorArgs {
@@ -69,6 +76,7 @@ pub(crate) struct SupervisorArgs {
     pub(crate) asked: Asked,
     pub(crate) total: Arc<TotalBytes>,
     pub(crate) report: watch::Sender<Report>,
+    pub(crate) newsroom: Newsroom,
 }
 
 /// What is told of a saved batch when its Ack was taken.
@@ -105,6 +113,9 @@ pub(crate) struct SupervisorState {
     has_stall_timer: bool,
     is_stalled: bool,
     totals: Totals,
+    rate: Rate,
+    lag: Lag,
+    newsroom: Newsroom,
     checkpointed: Option<std::time::Instant>,
     delivered_ms: Option<u64>,
     checks: Checks,
@@ -120,6 +131,7 @@ pub(crate) struct SupervisorHandle {
     supervisor: SupervisorRef,
     key: Arc<SourceKey>,
     metrics: Arc<SourceMetrics>,
+    tap: Arc<Tap>,
 }
 
 impl SupervisorHandle {
@@ -139,6 +151,11 @@ impl SupervisorHandle {
         &self.key
     }
 
+    /// Only when somebody looks.
+    pub(crate) fn tap(&self) -> Option<&Tap> {
+        self.tap.is_wanted().then_some(&*self.tap)
+    }
+
     pub(crate) fn cell(&self) -> ActorCell {
         self.supervisor.get_cell()
     }
@@ -146,7 +163,7 @@ impl SupervisorHandle {
 
 impl SupervisorState {
     fn new(myself: SupervisorRef, args: SupervisorArgs) -> SupervisorState {
-        let SupervisorArgs { spec, limits, grace, asked, total, report } = args;
+        let SupervisorArgs { spec, limits, grace, asked, total, report, newsroom } = args;
         let lifecycle = Lifecycle::new(reload::limits_of(&spec.definition, &limits), asked);
         let key = Arc::new(spec.definition.key.clone());
         let metrics = Arc::new(SourceMetrics::new(key.as_str()));
@@ -155,7 +172,7 @@ impl SupervisorState {
         timers.spawn(watch_total(myself.clone(), total.watch()));
         let since = (lifecycle.status(), now_ms());
         SupervisorState {
-            handle: SupervisorHandle { supervisor: myself, key, metrics },
+            handle: SupervisorHandle { supervisor: myself, key, metrics, tap: Arc::default() },
             spec: Arc::new(spec),
             next: None,
             former: None,
@@ -177,6 +194,9 @@ impl SupervisorState {
             has_stall_timer: false,
             is_stalled: false,
             totals: Totals::default(),
+            rate: Rate::new(std::time::Instant::now()),
+            lag: Lag::default(),
+            newsroom,
             checkpointed: None,
             delivered_ms: None,
             checks: Checks::new(),
@@ -236,7 +256,8 @@ impl SupervisorState {
             SupervisorMsg::Wake(token) => self.step(Input::Wake(token)),
             SupervisorMsg::Total { is_over } => self.step(Input::Total { is_over }),
             SupervisorMsg::StallCheck => self.check_stall(),
-            SupervisorMsg::Checked(check) => self.checked(check),
+            SupervisorMsg::Told(told) => self.told(told),
+            SupervisorMsg::Ask(ask) => self.ask(ask),
         }
     }
 }

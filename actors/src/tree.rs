@@ -6,11 +6,12 @@ use std::time::Duration;
 use pico_record::RecordPath;
 use ractor::{Actor, ActorCell, ActorId};
 
+use crate::ask::AskError;
 use crate::checkpointer::{CheckpointerActor, CheckpointerArgs, CheckpointerRef};
 use crate::handle::SourceSpec;
 use crate::poller::{PollerActor, PollerArgs, PollerRef};
 use crate::ports::{
-    BrokerPort, Cause, CheckSink, OpenFailure, OpenKind, OpenedDelivery, PluginPort, StorePort,
+    BoxFuture, BrokerPort, Cause, CheckSink, OpenFailure, OpenKind, OpenedDelivery, PluginPort, StorePort,
 };
 use crate::producer::{ProducerActor, ProducerArgs, ProducerRef};
 use crate::router::{RouterActor, RouterArgs};
@@ -154,6 +155,11 @@ impl Tree {
 
     pub(crate) fn has(&self, child: ActorId) -> bool {
         self.children.iter().any(|cell| cell.get_id() == child)
+    }
+
+    /// Starts a command of the plugin.
+    pub(crate) fn command(&self, name: &str, arguments_json: &str) -> BoxFuture<Result<String, AskError>> {
+        self.plugin.command(name, arguments_json)
     }
 
     pub(crate) fn store(&self) -> Arc<dyn StorePort> {

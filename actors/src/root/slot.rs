@@ -1,7 +1,7 @@
 //! One entry of the root's list: a source with its supervisor, or a file that is no definition.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics::Label;
 use pico_config::{Definition, HashOf, PluginConfigFormat, Rule, Value};
@@ -9,10 +9,13 @@ use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 
 use super::RootMsg;
+use crate::ask::Ask;
 use crate::checks::Checks;
 use crate::handle::{BadSource, Command, CommandError, EngineSettings, Entry, SourceSpec};
 use crate::lifecycle::{Asked, Condition, Order, Status};
-use crate::status::{LastError, Report, SourceDetail, SourceView, TopicView, Totals};
+use crate::news::Newsroom;
+use crate::rate::Rate;
+use crate::status::{Lag, LastError, Report, SourceDetail, SourceView, TopicView, Totals};
 use crate::supervisor::{SupervisorActor, SupervisorArgs, SupervisorMsg, SupervisorRef};
 use crate::telemetry;
 use crate::total::TotalBytes;
@@ -77,6 +80,7 @@ impl Slot {
         root: &ActorRef<RootMsg>,
         settings: &EngineSettings,
         total: Arc<TotalBytes>,
+        newsroom: Newsroom,
     ) -> Result<(), ActorProcessingErr> {
         let Kind::Good { spec, supervisor, publisher, .. } = &mut self.kind else { return Ok(()) };
         if !spec.definition.enabled {
@@ -90,6 +94,7 @@ impl Slot {
             asked,
             total,
             report: publisher.clone(),
+            newsroom,
         };
         let (started, _) = Actor::spawn_linked(None, SupervisorActor, args, root.get_cell()).await?;
         started.cast(SupervisorMsg::Command { order: Order::Launch, reply: None }).ok();
@@ -97,8 +102,32 @@ impl Slot {
         Ok(())
     }
 
+    pub(super) fn ask(&self, ask: Ask) {
+        match &self.kind {
+            Kind::Good { supervisor: Some(supervisor), .. } => {
+                supervisor.cast(SupervisorMsg::Ask(ask)).ok();
+            }
+            Kind::Good { .. } | Kind::Bad(_) => {
+                ask.refuse(CommandError::NotRunnable(self.why_not_runnable()).into());
+            }
+        }
+    }
+
+    /// Said of one without a supervisor.
+    fn why_not_runnable(&self) -> String {
+        match &self.kind {
+            Kind::Good { spec, .. } if !spec.definition.enabled => {
+                "the definition says enabled = false; set it to true".to_owned()
+            }
+            Kind::Good { .. } => {
+                "the source is being started again after a fault; ask again shortly".to_owned()
+            }
+            Kind::Bad(bad) => format!("the file is not a valid definition: {}", bad.cause),
+        }
+    }
+
     pub(super) fn command(&self, command: Command, reply: RpcReplyPort<Result<(), CommandError>>) {
-        let refused = match &self.kind {
+        match &self.kind {
             Kind::Good { supervisor: Some(supervisor), .. } => {
                 let order = match command {
                     Command::Start => Order::Start,
@@ -108,17 +137,11 @@ impl Slot {
                     Command::Stop => Order::Stop,
                 };
                 supervisor.cast(SupervisorMsg::Command { order, reply: Some(reply) }).ok();
-                return;
             }
-            Kind::Good { spec, .. } if !spec.definition.enabled => {
-                "the definition says enabled = false; set it to true".to_owned()
+            Kind::Good { .. } | Kind::Bad(_) => {
+                reply.send(Err(CommandError::NotRunnable(self.why_not_runnable()))).ok();
             }
-            Kind::Good { .. } => {
-                "the source is being started again after a fault; ask again shortly".to_owned()
-            }
-            Kind::Bad(bad) => format!("the file is not a valid definition: {}", bad.cause),
-        };
-        reply.send(Err(CommandError::NotRunnable(refused))).ok();
+        }
     }
 
     pub(super) fn shut_down(&self, grace: Duration) {
@@ -248,6 +271,9 @@ fn view_of_good(id: u32, report: &Report) -> SourceView {
         consecutive_nacks: report.consecutive_nacks,
         in_flight: report.in_flight,
         checkpoint_age_ms: report.checkpointed.map(|at| at.elapsed().as_millis() as u64),
+        // One place after the point, so that the answer is as calm as the figure.
+        records_per_second: (report.rate.read(Instant::now()) * 10.0).round() / 10.0,
+        lag: report.lag,
     }
 }
 
@@ -271,6 +297,8 @@ fn view_of_bad(id: u32, bad: &BadSource, since: u64) -> SourceView {
         consecutive_nacks: 0,
         in_flight: 0,
         checkpoint_age_ms: None,
+        records_per_second: 0.0,
+        lag: Lag::default(),
     }
 }
 
@@ -326,6 +354,8 @@ impl Report {
             checkpointed: None,
             delivered_ms: None,
             totals: Totals::default(),
+            rate: Rate::new(Instant::now()),
+            lag: Lag::default(),
             checks: Checks::new().shown(),
             has_given_up: false,
         }

@@ -83,8 +83,8 @@ impl SupervisorState {
         let (spec, limits, lease) = (self.spec.clone(), self.limits, self.lease.take());
         let supervisor = self.handle.supervisor.clone();
         let watcher = supervisor.clone();
-        let checks = Arc::new(move |check| {
-            watcher.cast(SupervisorMsg::Checked(check)).ok();
+        let checks = Arc::new(move |told| {
+            watcher.cast(SupervisorMsg::Told(told)).ok();
         });
         self.timers.spawn(async move {
             let link = OpeningLink { signal, checks };

@@ -6,7 +6,9 @@ use tokio::time::Instant;
 
 use super::{SavedBatch, SupervisorMsg, SupervisorState};
 use crate::lifecycle::{Condition, Event, FlightKind, Input, Lifecycle, Phase, Wait};
-use crate::status::{Check, LastError, Report};
+use crate::news::What;
+use crate::ports::Told;
+use crate::status::{LastError, Report};
 
 /// Target of the per-batch timing events of `benchmark = true`.
 const BENCHMARK: &str = "picomq_connectors::benchmark";
@@ -86,6 +88,7 @@ impl SupervisorState {
         metrics.sent.increment(u64::from(counts.delivered));
         metrics.bytes_sent.increment(counts.bytes);
         self.totals.messages_sent += u64::from(counts.delivered);
+        self.rate.add(counts.delivered, std::time::Instant::now());
         if self.spec.definition.verbose {
             tracing::info!(number, records = counts.delivered, bytes = counts.bytes, "batch acked");
         } else {
@@ -116,6 +119,9 @@ impl SupervisorState {
         let nacks = self.lifecycle.consecutive_nacks();
         let limit = self.spec.definition.supervision.nack_limit;
         tracing::warn!(nacks, limit, "batch nacked; nothing of it is saved, it will be read again");
+        let cause = self.lifecycle.last_error();
+        let code = cause.map(|cause| cause.code);
+        self.tell(What::Nack { nacks, limit, cause: cause.map(ToString::to_string), code });
     }
 
     /// Says in the log what a person would want to know about a wait.
@@ -158,20 +164,31 @@ impl SupervisorState {
         }
     }
 
-    pub(super) fn checked(&mut self, check: Check) {
-        self.checks.reported(check);
+    pub(super) fn told(&mut self, told: Told) {
+        match told {
+            Told::Check(check) => self.checks.reported(check),
+            Told::LagSeconds(seconds) => self.lag.seconds = Some(seconds),
+            Told::LagBytes(bytes) => self.lag.bytes = Some(bytes),
+        }
         self.publish();
     }
 
     /// Computes what is shown anew (I7).
     pub(super) fn refresh(&mut self) {
-        let status = self.lifecycle.status();
-        if status != self.since.0 {
+        let (status, before) = (self.lifecycle.status(), self.since.0);
+        if status != before {
             self.since = (status, now_ms());
             tracing::info!(status = status.as_str(), "status changed");
         }
         self.refresh_last_error();
+        if status != before {
+            self.tell(What::Status { status, before, last_error: self.last_error.clone() });
+        }
         self.publish();
+    }
+
+    fn tell(&self, what: What) {
+        self.newsroom.tell(self.handle.key.as_str(), now_ms(), what);
     }
 
     fn refresh_last_error(&mut self) {
@@ -208,6 +225,8 @@ impl SupervisorState {
             checkpointed: self.checkpointed,
             delivered_ms: self.delivered_ms,
             totals: self.totals,
+            rate: self.rate,
+            lag: self.lag,
             checks: self.checks.shown(),
             has_given_up: self.has_given_up,
         });

@@ -9,6 +9,7 @@ use picomq_connector_sdk::{Batch, Record, Schema, State, Verdict};
 use tokio::sync::Notify;
 
 use super::{Faults, locked};
+use crate::ask::AskError;
 use crate::ports::{
     BoxFuture, CallFailure, Cause, CheckSink, OpenFailure, OpenKind, PluginFactory, PluginPort, PollOutcome,
 };
@@ -255,6 +256,19 @@ impl PluginPort for CountingInstance {
         if inner.is_polling {
             inner.woken.notify_one();
         }
+    }
+
+    /// `echo` answers its arguments, `fail` fails, `hang` never answers.
+    fn command(&self, name: &str, arguments_json: &str) -> BoxFuture<Result<String, AskError>> {
+        let (name, arguments) = (name.to_owned(), arguments_json.to_owned());
+        Box::pin(async move {
+            match name.as_str() {
+                "echo" => Ok(arguments),
+                "fail" => Err(AskError::Failed("it failed on purpose".to_owned())),
+                "hang" => std::future::pending().await,
+                _ => Err(AskError::Unknown(format!("there is no command {name:?}"))),
+            }
+        })
     }
 
     fn end(&self, is_orderly: bool) -> BoxFuture<bool> {

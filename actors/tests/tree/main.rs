@@ -3,5 +3,6 @@
 mod commands;
 mod delivery;
 mod failures;
+mod looking;
 mod reload;
 mod world;
