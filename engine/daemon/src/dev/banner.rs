@@ -79,6 +79,8 @@ mod tests {
             consecutive_nacks: 0,
             in_flight: 0,
             checkpoint_age_ms: None,
+            records_per_second: 0.0,
+            lag: Default::default(),
         };
         let topics = vec![TopicView { topic: "{field:user_id}".to_owned(), schema: "json" }];
         let banner = Banner {

@@ -84,6 +84,8 @@ mod tests {
             consecutive_nacks,
             in_flight: 0,
             checkpoint_age_ms: None,
+            records_per_second: 0.0,
+            lag: Default::default(),
         }
     }
 
