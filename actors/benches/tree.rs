@@ -114,6 +114,7 @@ fn definition(window: u32) -> Definition {
         errors: ErrorPolicy::default(),
         tests: Vec::new(),
         file: "bench.toml".into(),
+        written: pico_config::Written::default(),
         path_location: Location::File("bench.toml".into()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{ErrorPolicy, Location, PluginConfig, RecordTest, SourceKey, Supervision, TopicBlock};
+use crate::{ErrorPolicy, Location, PluginConfig, RecordTest, SourceKey, Supervision, TopicBlock, Written};
 
 /// One source. Equality is over resolved values and leaves out file, line and tests, so that a moved or touched file without
 /// a change of what runs restarts nothing.
@@ -40,6 +40,8 @@ pub struct Definition {
     pub tests: Vec<RecordTest>,
     /// The file it was read from.
     pub file: PathBuf,
+    /// As the file writes it: without variables, references unexpanded.
+    pub written: Written,
 }
 
 impl PartialEq for Definition {
@@ -62,6 +64,7 @@ impl PartialEq for Definition {
             tests: _,
             path_location: _,
             file: _,
+            written: _,
         } = self;
         *key == other.key
             && *enabled == other.enabled

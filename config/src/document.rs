@@ -24,6 +24,11 @@ pub(crate) struct Document {
 impl Document {
     /// Err: the file as a whole cannot be read.
     pub(crate) fn read(path: &Path) -> Result<Document, Box<Finding>> {
+        Ok(Document::parse(path, &Document::read_text(path)?))
+    }
+
+    /// The text of the file, bounded.
+    pub(crate) fn read_text(path: &Path) -> Result<String, Box<Finding>> {
         let refused = |reason: String| {
             Box::new(Finding::new(
                 "config.unreadable",
@@ -38,14 +43,13 @@ impl Document {
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(refused(format!("the file is larger than {FILE_BYTES_MAX} bytes")));
         }
-        let text = String::from_utf8(bytes).map_err(|error| {
+        String::from_utf8(bytes).map_err(|error| {
             let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
                 .iter()
                 .filter(|b| **b == b'\n')
                 .count();
             refused(format!("the file is not UTF-8, from line {line} on"))
-        })?;
-        Ok(Document::parse(path, &text))
+        })
     }
 
     /// Parses a text, with or without a byte-order mark.

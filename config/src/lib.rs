@@ -58,6 +58,7 @@ mod supervision;
 mod template;
 mod test_shape;
 mod tree;
+mod written;
 
 pub use block::{AllowedTopics, Replication, TopicBlock};
 pub use definition::{Definition, PluginConfigFormat};
@@ -70,7 +71,10 @@ pub use error_policy::{ErrorPolicy, OnRecordError};
 pub use finding::{Finding, Location, Severity};
 pub use http::{ApiKey, Cors, Http, HttpTls, Role};
 pub use key::{KEY_LENGTH_MAX, SourceKey};
-pub use load_definitions::{BadFile, Definitions, check_definition, load_definitions};
+pub use load_definitions::{
+    BadFile, DefinitionFile, Definitions, Owners, check_definition, definition_files, load_definitions,
+    load_files,
+};
 pub use load_engine::load_engine;
 pub use parse_error::ParseError;
 pub use picomq_connector_sdk::Schema;
@@ -83,3 +87,4 @@ pub use schema::{definition_schema, engine_schema};
 pub use secret::{Secret, is_secret_name};
 pub use supervision::Supervision;
 pub use template::{FieldPath, Part, Template};
+pub use written::{Difference, Written};

@@ -1,6 +1,6 @@
 //! Loading every definition of a folder, none of them stopped by another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::check::check_table;
@@ -11,7 +11,7 @@ use crate::read_definition::read_definition;
 use crate::reference::resolve;
 use crate::source_variables::{self, Target};
 use crate::tree::Node;
-use crate::{Definition, Engine, Env, Finding, Location, Severity, SourceKey, Supervision};
+use crate::{Definition, Engine, Env, Finding, Location, Severity, SourceKey, Supervision, Written};
 
 /// What a folder of definitions came to.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,27 @@ pub struct Definitions {
     pub bad: Vec<BadFile>,
     /// Said, but stops nothing: sinks left alone, variables not used, settings without effect.
     pub warnings: Vec<Finding>,
+    /// Files that references name, of good and bad files: a change of theirs changes definitions.
+    pub referenced: BTreeSet<PathBuf>,
+}
+
+/// Which file each running source came from, by its folded key. Such a file keeps its key against a newcomer.
+pub type Owners = BTreeMap<String, PathBuf>;
+
+/// A file of definitions that was read already, or whose text never was in a file.
+#[derive(Debug, Clone)]
+pub struct DefinitionFile {
+    /// For messages, for the order, and for `Owners`.
+    pub file: PathBuf,
+    /// Its text; an error is what reading it gave.
+    pub text: Result<String, Box<Finding>>,
+}
+
+impl DefinitionFile {
+    /// Reads it whole, once: what is checked later is this copy.
+    pub fn read(file: &Path) -> DefinitionFile {
+        DefinitionFile { file: file.to_owned(), text: Document::read_text(file) }
+    }
 }
 
 /// A file that is not used.
@@ -39,22 +60,28 @@ pub struct BadFile {
 /// Loads the `*.toml` files of the engine's folder with their environment. Hidden files, `Cargo.toml`, the engine's own
 /// file, folders and dangling links are passed over.
 pub fn load_definitions(engine: &Engine, env: &Env) -> Definitions {
-    let mut loaded = Definitions::default();
-    let files = match definition_files(engine) {
-        Ok(files) => files,
-        Err(finding) => {
-            loaded.warnings.push(*finding);
-            return loaded;
+    match definition_files(engine) {
+        Ok(files) => {
+            let files = files.iter().map(|file| DefinitionFile::read(file)).collect();
+            load_files(files, engine, env, &Owners::new())
         }
-    };
+        Err(finding) => Definitions { warnings: vec![*finding], ..Definitions::default() },
+    }
+}
+
+/// The same for files that were read already, beside sources that run: of two files with one key the one that its source
+/// came from is used, and only the newcomer is refused.
+pub fn load_files(files: Vec<DefinitionFile>, engine: &Engine, env: &Env, owners: &Owners) -> Definitions {
+    let mut loaded = Definitions::default();
     let mut parsed: Vec<Parsed> = Vec::new();
-    for file in files {
-        match Document::read(&file) {
+    for DefinitionFile { file, text } in files {
+        match text.map(|text| Document::parse(&file, &text)) {
             Ok(document) => parsed.extend(classify(document, env, &mut loaded.warnings)),
             Err(finding) => loaded.bad.push(BadFile { key: stem(&file), file, findings: vec![*finding] }),
         }
     }
-    refuse_duplicates(&mut parsed);
+    refuse_duplicates(&mut parsed, owners);
+    loaded.referenced = parsed.iter().flat_map(|file| file.written.referenced_files()).collect();
     apply_variables(&mut parsed, env, &mut loaded.warnings);
     for file in parsed {
         finish(file, env, &engine.supervision, &mut loaded);
@@ -86,6 +113,7 @@ pub fn check_definition(
 /// A source's file between parsing and checking.
 struct Parsed {
     document: Document,
+    written: Written,
     key: Option<SourceKey>,
     /// Why it is refused already.
     findings: Vec<Finding>,
@@ -101,10 +129,15 @@ fn classify(document: Document, env: &Env, warnings: &mut Vec<Finding>) -> Optio
     }
     let text = document.root.get("key").and_then(Node::as_text).and_then(|text| resolve(text, env).ok());
     let key = text.and_then(|text| SourceKey::parse(&text).ok());
-    Some(Parsed { document, key, findings: Vec::new() })
+    let written = Written::of(&document.root);
+    Some(Parsed { document, written, key, findings: Vec::new() })
 }
 
-fn definition_files(engine: &Engine) -> Result<Vec<PathBuf>, Box<Finding>> {
+/// The files of the folder that hold definitions, in order of name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn definition_files(engine: &Engine) -> Result<Vec<PathBuf>, Box<Finding>> {
     let folder = &engine.connectors.config_dir;
     let entries = std::fs::read_dir(folder).map_err(|error| {
         let reason = format!("the folder of definitions cannot be read, no source runs: {error}");
@@ -129,7 +162,7 @@ fn stem(file: &Path) -> String {
 }
 
 /// Two files with one key would share one state: none of them runs, whatever else is right with them.
-fn refuse_duplicates(parsed: &mut [Parsed]) {
+fn refuse_duplicates(parsed: &mut [Parsed], owners: &Owners) {
     let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, file) in parsed.iter().enumerate() {
         if let Some(key) = &file.key {
@@ -137,22 +170,29 @@ fn refuse_duplicates(parsed: &mut [Parsed]) {
         }
     }
     for (key, indices) in by_key.into_iter().filter(|(_, indices)| indices.len() > 1) {
-        for index in &indices {
-            let others = indices.iter().filter(|other| *other != index);
+        let is_owner = |index: &usize| owners.get(&key) == Some(&parsed[*index].document.file());
+        let owner = indices.iter().copied().find(is_owner);
+        let mut findings = Vec::new();
+        for index in indices.iter().copied().filter(|index| Some(*index) != owner) {
+            let others = indices.iter().filter(|other| **other != index);
             let others: Vec<String> =
                 others.map(|other| parsed[*other].document.file().display().to_string()).collect();
-            let finding = duplicate(&parsed[*index].document, &key, &others.join(", "));
-            parsed[*index].findings.push(finding);
+            findings
+                .push((index, duplicate(&parsed[index].document, &key, &others.join(", "), owner.is_some())));
+        }
+        for (index, finding) in findings {
+            parsed[index].findings.push(finding);
         }
     }
 }
 
-fn duplicate(document: &Document, key: &str, others: &str) -> Finding {
+fn duplicate(document: &Document, key: &str, others: &str, has_owner: bool) -> Finding {
     let env = Env::default();
     let mut cx = Context::new(&document.text, &env);
     let origin = document.root.get("key").map_or(&document.root.origin, |node| &node.origin);
     let place = Place::root(document.root.origin.clone()).member("key", origin);
-    let reason = format!("the key `{key}` is also that of {others}; none of them runs");
+    let what = if has_owner { "the one that runs stays" } else { "none of them runs" };
+    let reason = format!("the key `{key}` is also that of {others}; {what}");
     let is_version = stem(document.text.file()).starts_with(&format!("source_{key}_"));
     let hint = if is_version {
         "versions made through the API of another runtime are not read: take the file out of the folder"
@@ -183,7 +223,7 @@ fn apply_variables(parsed: &mut [Parsed], env: &Env, warnings: &mut Vec<Finding>
 }
 
 fn finish(file: Parsed, env: &Env, defaults: &Supervision, loaded: &mut Definitions) {
-    let Parsed { mut document, key, mut findings } = file;
+    let Parsed { mut document, written, key, mut findings } = file;
     let path = document.file();
     let definition = if document.syntax_errors.is_empty() {
         let mut cx = Context::new(&document.text, env);
@@ -200,7 +240,7 @@ fn finish(file: Parsed, env: &Env, defaults: &Supervision, loaded: &mut Definiti
     match definition.filter(|_| !findings.iter().any(Finding::is_error)) {
         Some(definition) => {
             loaded.warnings.extend(findings);
-            loaded.good.push(definition);
+            loaded.good.push(Definition { written, ..definition });
         }
         None => {
             let key = key.map_or_else(|| stem(&path), |key| key.as_str().to_owned());

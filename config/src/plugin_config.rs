@@ -84,9 +84,14 @@ fn printed(table: &Map<String, Value>) -> Secret {
     Secret::new(serde_json::to_string(table).expect("a JSON map with text keys always prints"))
 }
 
-const HIDDEN: &str = "***";
+/// Stands for a value that is not shown.
+pub(crate) const HIDDEN: &str = "***";
 
-fn shown_map(map: &Map<String, Value>, path: &str, is_secret: &dyn Fn(&str) -> bool) -> Map<String, Value> {
+pub(crate) fn shown_map(
+    map: &Map<String, Value>,
+    path: &str,
+    is_secret: &dyn Fn(&str) -> bool,
+) -> Map<String, Value> {
     map.iter()
         .map(|(name, value)| {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };

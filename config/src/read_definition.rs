@@ -14,7 +14,7 @@ use crate::read_tests::read_tests;
 use crate::scalar::resolved;
 use crate::tree::{Entry, Node, Origin, Raw, to_json};
 use crate::{Definition, Location, PluginConfig, PluginConfigFormat};
-use crate::{SourceKey, Supervision, TopicBlock};
+use crate::{SourceKey, Supervision, TopicBlock, Written};
 
 /// None when a finding says why not.
 pub(crate) fn read_definition(
@@ -54,6 +54,7 @@ pub(crate) fn read_definition(
         errors,
         tests,
         file: cx.text.file().to_owned(),
+        written: Written::default(),
         key,
     })
 }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{Env, ParseError};
 
@@ -36,6 +36,13 @@ pub(crate) fn resolve(text: &str, env: &Env) -> Result<String, ParseError> {
     }
     resolved.push_str(&text[at..]);
     Ok(resolved)
+}
+
+/// The files that the text refers to.
+pub(crate) fn files(text: &str) -> Vec<PathBuf> {
+    let plain = text.replace("$${", "");
+    let inner = plain.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(inner, _)| inner);
+    inner.filter_map(|inner| inner.strip_prefix("file:")).map(PathBuf::from).collect()
 }
 
 fn one(inner: &str, env: &Env) -> Result<String, ParseError> {

@@ -103,6 +103,7 @@ pub(crate) fn definition(key: &str, window: u32, supervision: Supervision) -> De
         errors: ErrorPolicy::default(),
         tests: Vec::new(),
         file: "numbers.toml".into(),
+        written: pico_config::Written::default(),
         path_location: Location::File("numbers.toml".into()),
     }
 }
