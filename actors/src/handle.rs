@@ -60,6 +60,8 @@ pub struct RunningSource {
     pub key: String,
     /// In force, or on its way to be; `None` for a file that is no definition.
     pub definition: Option<Arc<Definition>>,
+    /// What was told last and did not open; `None` when the last reload went well.
+    pub refused: Option<Arc<Definition>>,
     /// A changed definition is not open yet.
     pub is_reloading: bool,
     /// Its file, or its changed definition, could not be used, and what ran before runs on.
@@ -71,6 +73,7 @@ impl RunningSource {
         RunningSource {
             key: bad.key.clone(),
             definition: None,
+            refused: None,
             is_reloading: false,
             has_reload_failed: false,
         }
@@ -81,6 +84,7 @@ impl RunningSource {
             Entry::Good(spec) => RunningSource {
                 key: entry.key().to_owned(),
                 definition: Some(spec.definition.clone()),
+                refused: None,
                 is_reloading: true,
                 has_reload_failed: false,
             },
@@ -88,9 +92,11 @@ impl RunningSource {
         }
     }
 
-    /// What the difference of two sets depends on.
-    pub fn item(&self) -> Item<'_> {
-        Item { key: &self.key, definition: self.definition.as_deref(), has_failed: false }
+    /// What the difference of two sets depends on: what is in force, or, where what failed is not tried again, what was
+    /// told last.
+    pub fn item_told(&self, retries_failed: bool) -> Item<'_> {
+        let told = self.refused.as_ref().filter(|_| !retries_failed).or(self.definition.as_ref());
+        Item { key: &self.key, definition: told.map(|told| &**told), has_failed: false }
     }
 }
 

@@ -71,6 +71,11 @@ impl Written {
         differences
     }
 
+    /// Every value that is no table and no list, with its path; plain secrets included, for comparing only.
+    pub fn values(&self) -> Vec<(String, Value)> {
+        leaves(&self.0)
+    }
+
     /// Every text that holds a reference.
     pub fn references(&self) -> BTreeSet<String> {
         let texts = leaves(&self.0).into_iter().filter_map(|(_, value)| match value {

@@ -35,6 +35,7 @@ impl Slot {
                 RunningSource {
                     key: self.key().to_owned(),
                     definition: Some(definition.clone()),
+                    refused: has_failed.then(|| spec.definition.clone()),
                     is_reloading: report.is_reloading,
                     has_reload_failed: has_failed,
                 }

@@ -64,11 +64,16 @@ pub enum Step {
     },
 }
 
-/// The steps from `running` to `wanted`: first what ends, then the wanted ones in their order. Keys are unique in each,
-/// ignoring case.
+/// The steps from `running` to `wanted`: first what ends, then the wanted ones in their order. Keys of the wanted set are
+/// unique, ignoring case.
 pub fn difference(running: &[Item<'_>], wanted: &[Item<'_>]) -> Vec<Step> {
     let (at, kept) = (by_key(running), by_key(wanted));
-    let gone = running.iter().enumerate().filter(|(_, held)| !kept.contains_key(&held.folded()));
+    // Of two bad files with one key, which only a start lists under it, one is forgotten here.
+    let is_held = |index: usize, held: &Item<'_>| at.get(&held.folded()) == Some(&index);
+    let gone = running
+        .iter()
+        .enumerate()
+        .filter(|(index, held)| !kept.contains_key(&held.folded()) || !is_held(*index, held));
     let mut steps: Vec<Step> = gone.map(|(running, _)| Step::Stop { running }).collect();
     for (index, item) in wanted.iter().enumerate() {
         steps.push(match at.get(&item.folded()) {

@@ -1,9 +1,11 @@
 //! What can be said against a checked definition once its library and the Kafka client are at hand, but nothing runs.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pico_config::{Definition, Engine, Finding, Location, Severity};
 use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
+use serde_json::Value;
 
 use crate::error::chain;
 use crate::plugins::executable_folder;
@@ -32,6 +34,33 @@ fn library(definition: &Definition, engine: &Engine) -> Result<PluginInfo, Box<F
             Err(Box::new(finding.with_path("path")))
         }
     }
+}
+
+/// The schema of the settings of this definition's plugin, if its library was loaded in this process.
+pub(crate) fn known_schema(definition: &Definition) -> Option<Value> {
+    let name = Path::new(&definition.path).file_stem()?.to_str()?.trim_start_matches("lib").to_owned();
+    let is_it = |library: &Arc<Library>| {
+        let stem = library.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        stem.trim_start_matches("lib") == name
+    };
+    Library::all().into_iter().find(is_it).map(|library| library.info().config_schema.clone())
+}
+
+/// Whether a plugin's schema says of the value at this dotted path that it is not to be shown.
+pub(crate) fn is_secret(schema: &Value, path: &str) -> bool {
+    let mut at = schema;
+    for name in path.split('.') {
+        let name = name.split('[').next().unwrap_or(name);
+        let below = at.get("properties").and_then(|properties| properties.get(name));
+        let Some(below) = below.or_else(|| at.get("additionalProperties")) else { return false };
+        at = below.get("items").unwrap_or(below);
+        if at.get("writeOnly") == Some(&Value::Bool(true))
+            || at.get("format") == Some(&Value::from("password"))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Holds the definition against what its plugin declares. Values of `plugin_config` that came out of variables get

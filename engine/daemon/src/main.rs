@@ -17,6 +17,7 @@ mod output;
 mod plugins;
 mod process;
 mod reach;
+mod reload;
 mod run;
 mod runtime;
 mod service_manager;

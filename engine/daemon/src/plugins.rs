@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use comfy_table::{Table, presets};
 use pico_config::{Definition, Engine, Env, Plugins};
@@ -33,7 +33,7 @@ struct Shared {
     plugins: Plugins,
     executable_folder: PathBuf,
     /// Real path of the library by `path` as a definition writes it.
-    used: BTreeMap<String, PathBuf>,
+    used: Mutex<BTreeMap<String, PathBuf>>,
 }
 
 /// What was found.
@@ -63,18 +63,28 @@ impl Catalog {
     /// For this configuration and these definitions. Touches the disk.
     pub(crate) fn new(engine: &Engine, definitions: &[Definition]) -> Catalog {
         let executable_folder = executable_folder();
-        let find = |path: &str| pico_config::find_plugin(path, &engine.plugins, &executable_folder).ok();
-        let used = definitions.iter().filter_map(|definition| {
-            let real = find(&definition.path)?.canonicalize().ok()?;
-            Some((definition.path.clone(), real))
-        });
-        let used = used.collect();
-        Catalog { shared: Arc::new(Shared { plugins: engine.plugins.clone(), executable_folder, used }) }
+        let used = Mutex::default();
+        let shared = Shared { plugins: engine.plugins.clone(), executable_folder, used };
+        let catalog = Catalog { shared: Arc::new(shared) };
+        catalog.learn(definitions);
+        catalog
+    }
+
+    /// These definitions run from now on. Touches the disk.
+    pub(crate) fn learn<'d>(&self, definitions: impl IntoIterator<Item = &'d Definition>) {
+        let Shared { plugins, executable_folder, used } = &*self.shared;
+        for definition in definitions {
+            let found = pico_config::find_plugin(&definition.path, plugins, executable_folder).ok();
+            if let Some(real) = found.and_then(|path| path.canonicalize().ok()) {
+                let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+                used.insert(definition.path.clone(), real);
+            }
+        }
     }
 
     /// The version of the plugin that a definition names by `path`; `None` until its library was loaded.
     pub(crate) fn version_of(&self, path: &str) -> Option<String> {
-        let real = self.shared.used.get(path)?;
+        let real = self.shared.used.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()?;
         let library = Library::all().into_iter().find(|library| library.path() == real)?;
         Some(library.info().version.clone())
     }

@@ -17,9 +17,10 @@ use crate::output::{self, Stream};
 use crate::plugins::Catalog;
 use crate::process::{Meter, Started};
 use crate::reach;
+use crate::reload::{Last, Parts, Reloads, Trigger};
 use crate::runtime;
 use crate::service_manager;
-use crate::signals::Signals;
+use crate::signals::{Hangup, Signals};
 use crate::telemetry::{Logs, Metrics, start_logs};
 use crate::version::{VERSION, Version};
 use crate::wiring::{Wiring, bad_entry};
@@ -35,7 +36,9 @@ pub(crate) fn run(cli: &Cli, _arguments: &RunArguments) -> Result<Exit, Error> {
     runtime::block_on(async {
         let signals = Signals::listen()?;
         tokio::spawn(limit.say());
+        let hangup = Hangup::listen()?;
         let daemon = Daemon::start(engine, &env, started).await?;
+        daemon.reload_on(hangup);
         Ok(daemon.until(signals).await)
     })
 }
@@ -47,6 +50,7 @@ pub(crate) struct Daemon {
     grace: std::time::Duration,
     /// Where the API listens; None when it is switched off.
     pub(crate) api: Option<std::net::SocketAddr>,
+    reloads: Option<Reloads>,
 }
 
 impl Daemon {
@@ -56,13 +60,14 @@ impl Daemon {
     /// The state folder or the address of the API cannot be used. A definition is never the reason.
     pub(crate) async fn start(engine: Engine, env: &Env, started: Started) -> Result<Daemon, Error> {
         let definitions = pico_config::load_definitions(&engine, env);
-        Daemon::start_with(engine, definitions, started).await
+        Daemon::start_with(engine, definitions, Some(env.clone()), started).await
     }
 
-    /// The same with definitions that were loaded already.
+    /// The same with definitions that were loaded already. With an environment they are taken up again when asked for.
     pub(crate) async fn start_with(
         engine: Engine,
         definitions: pico_config::Definitions,
+        env: Option<Env>,
         started: Started,
     ) -> Result<Daemon, Error> {
         api::check_endpoint(&engine.http)
@@ -82,12 +87,22 @@ impl Daemon {
         let catalog = Catalog::new(&engine, &definitions.good);
         let paths = paths(&engine, &catalog);
         let sources = definitions.good.len();
-        let entries = entries(&Wiring::new(&engine, store, admin), definitions, engine.logging.format);
+        let wiring = Wiring::new(&engine, store, admin);
+        let last = Last::of_start(&definitions);
+        let entries = entries(&wiring, definitions, engine.logging.format);
         let settings = EngineSettings { limits: engine.limits, grace: engine.shutdown.grace };
         let running = Running::start(settings, entries).await.map_err(|cause| {
             Error::runtime("engine.not_started", "the sources cannot be started").because(cause)
         })?;
         readiness.definitions_loaded();
+        let reloads = env.map(|env| {
+            let (running, catalog) = (running.clone(), catalog.clone());
+            Reloads::new(Parts { config: engine.clone(), env, running, wiring, catalog, last })
+        });
+        let reloads = reloads.transpose()?;
+        if let Some(reloads) = reloads.as_ref().filter(|_| engine.connectors.watch) {
+            reloads.watch();
+        }
         let api = Api {
             engine: running.clone(),
             readiness: readiness.clone(),
@@ -97,12 +112,27 @@ impl Daemon {
             meter: Meter::new(),
             paths,
             plugins: catalog,
+            reloads: reloads.clone(),
             warnings: reach::warnings(&engine.kafka),
         };
         let address = listener.map(|listener| serve(listener, api, &engine.http)).transpose()?;
         service_manager::ready(sources);
         tokio::spawn(service_manager::feed_watchdog(running.clone()));
-        Ok(Daemon { running, readiness, grace: engine.shutdown.grace, api: address })
+        Ok(Daemon { running, readiness, grace: engine.shutdown.grace, api: address, reloads })
+    }
+
+    /// Takes the definitions up again at each of these signals.
+    fn reload_on(&self, mut hangup: Hangup) {
+        let reloads = self.reloads.clone();
+        tokio::spawn(async move {
+            loop {
+                hangup.next().await;
+                if let Some(reloads) = &reloads {
+                    // What went wrong is in the log, and shows on the sources.
+                    reloads.reload(Trigger::Signal, None).await.ok();
+                }
+            }
+        });
     }
 
     /// Waits for a signal, then drains.

@@ -12,6 +12,14 @@ pub(crate) fn ready(sources: usize) {
     tell(&[NotifyState::Ready, NotifyState::Status(&format!("{sources} sources"))]);
 }
 
+/// The definitions are being taken up again; `ready` says when that is done.
+pub(crate) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::debug!(%error, "the service manager was not told"),
+    }
+}
+
 /// No new polls; what is in flight runs to its verdict.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("draining")]);

@@ -11,17 +11,35 @@ pub(crate) struct Signals {
     interrupt: Signal,
 }
 
+/// The signal that asks for the definitions to be taken up again.
+pub(crate) struct Hangup(Signal);
+
+impl Hangup {
+    /// Takes over SIGHUP, which would end the process otherwise.
+    ///
+    /// # Errors
+    /// When the system refuses to register a handler.
+    pub(crate) fn listen() -> Result<Hangup, Error> {
+        Ok(Hangup(listen(SignalKind::hangup())?))
+    }
+
+    /// The next one; several before it was looked at are one.
+    pub(crate) async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}
+
+fn listen(kind: SignalKind) -> Result<Signal, Error> {
+    signal(kind)
+        .map_err(|cause| Error::environment("process.no_signals", "cannot listen for signals").because(cause))
+}
+
 impl Signals {
     /// Takes over SIGTERM and SIGINT.
     ///
     /// # Errors
     /// When the system refuses to register a handler.
     pub(crate) fn listen() -> Result<Signals, Error> {
-        let listen = |kind: SignalKind| {
-            signal(kind).map_err(|cause| {
-                Error::environment("process.no_signals", "cannot listen for signals").because(cause)
-            })
-        };
         Ok(Signals {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,

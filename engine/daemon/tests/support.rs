@@ -134,6 +134,21 @@ impl Daemon {
         }
     }
 
+    /// The status and body of a POST of this body.
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
     /// The status and body of a GET.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         self.try_get(path).expect("the API answers")

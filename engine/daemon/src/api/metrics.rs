@@ -18,5 +18,6 @@ pub(super) async fn metrics(State(api): State<Arc<Api>>) -> Result<Response, Pro
             .with_hint("[http] metrics.enabled = true")
     })?;
     api.engine.set_gauges().await;
-    Ok(([(header::CONTENT_TYPE, TEXT_FORMAT)], metrics.render()).into_response())
+    let sources = api.engine.list().await.into_iter().map(|source| source.key).collect();
+    Ok(([(header::CONTENT_TYPE, TEXT_FORMAT)], metrics.render(&sources)).into_response())
 }

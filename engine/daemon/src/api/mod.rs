@@ -12,6 +12,7 @@ mod metrics;
 mod plugins;
 mod problem;
 mod readiness;
+mod reload;
 mod server;
 mod sources;
 mod stats;
@@ -31,6 +32,7 @@ use serde::Serialize;
 
 use crate::plugins::Catalog;
 use crate::process::{Meter, Started};
+use crate::reload::Reloads;
 use crate::telemetry::Metrics;
 use crate::version::VERSION;
 use problem::Problem;
@@ -58,6 +60,8 @@ pub(crate) struct Api {
     pub(crate) paths: Paths,
     /// What libraries can be found.
     pub(crate) plugins: Catalog,
+    /// None: definitions are not taken up again.
+    pub(crate) reloads: Option<Reloads>,
     /// What is unsafe about the configuration, for `/stats`.
     pub(crate) warnings: Vec<String>,
 }
@@ -119,7 +123,8 @@ pub(crate) fn router(api: Api, gate: Gate, http: &Http) -> Router {
         .route("/sources/{key}/pause", post(sources::pause))
         .route("/sources/{key}/resume", post(sources::resume))
         .route("/sources/{key}/stop", post(sources::stop))
-        .route("/sources/{key}/start", post(sources::start));
+        .route("/sources/{key}/start", post(sources::start))
+        .merge(reload::routes());
     if let Some(path) = metrics_endpoint {
         router = router.route(&path, get(metrics::metrics));
     }

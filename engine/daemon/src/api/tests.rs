@@ -78,6 +78,7 @@ impl Server {
                 plugins: vec!["/usr/local/lib".into()],
             },
             plugins: Catalog::new(&engine, &[]),
+            reloads: None,
             warnings: vec!["unsafe".to_owned()],
         };
         let gate = Gate::new(&engine.http, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))).unwrap();

@@ -98,7 +98,7 @@ impl Session {
         let files = definitions.good.iter().map(|good| (good.key.as_str().to_owned(), good.file.clone()));
         let files: Vec<_> = files.collect();
         let tail = broker.handle().subscribe();
-        let daemon = Daemon::start_with(engine, definitions, started).await?;
+        let daemon = Daemon::start_with(engine, definitions, None, started).await?;
         let mut sources = Vec::new();
         for (key, file) in files {
             if let Some(detail) = daemon.running.get(&key).await {

@@ -1,5 +1,6 @@
 //! The Prometheus side of the metrics: recorder, HELP texts, buckets, and what the process says about itself.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -47,12 +48,23 @@ impl Metrics {
         }
     }
 
-    /// Everything in Prometheus' text format, the process's own figures as of now.
-    pub(crate) fn render(&self) -> String {
-        let mut text = self.handle.render();
+    /// Everything in Prometheus' text format, the process's own figures as of now. Of sources only these: the recorder
+    /// keeps the series of a source that was removed, so that its counters go on should it come back.
+    pub(crate) fn render(&self, sources: &BTreeSet<String>) -> String {
+        let mut text = of_sources(&self.handle.render(), sources);
         text.push_str(&process_text(Usage::now(), self.started));
         text
     }
+}
+
+/// Without the series of sources that are not there.
+fn of_sources(text: &str, sources: &BTreeSet<String>) -> String {
+    const LABEL: &str = "connector_key=\"";
+    let is_there = |line: &&str| {
+        let key = line.split_once(LABEL).and_then(|(_, rest)| rest.split_once('"')).map(|(key, _)| key);
+        line.starts_with('#') || key.is_none_or(|key| sources.contains(key))
+    };
+    text.lines().filter(is_there).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn builder() -> Result<PrometheusBuilder, Error> {
@@ -107,6 +119,13 @@ mod tests {
              # TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 1.25\n\n"
         ));
         assert!(text.contains("\nprocess_resident_memory_bytes 7\n"));
+    }
+
+    #[test]
+    fn series_of_a_removed_source_are_not_shown_b144() {
+        let text = "# HELP a x\na{connector_key=\"one\"} 1\na{x=\"y\",connector_key=\"two\"} 2\nb 3\n";
+        let shown = of_sources(text, &BTreeSet::from(["two".to_owned()]));
+        assert_eq!(shown, "# HELP a x\na{x=\"y\",connector_key=\"two\"} 2\nb 3\n");
     }
 
     #[test]
