@@ -42,6 +42,8 @@ pub(crate) struct CheckpointerState {
     counts: BTreeMap<u64, (Counts, Timing)>,
     began: Instant,
     call: Option<AbortOnDrop>,
+    /// The oldest batch of the save that failed last: a probe is about it.
+    failed: u64,
 }
 
 impl CheckpointerState {
@@ -97,6 +99,7 @@ impl CheckpointerState {
 
     fn tell_failed(&mut self, failure: SaveFailure) {
         let Some((epoch, number)) = self.saves.failed() else { return };
+        self.failed = number;
         let event = match failure {
             SaveFailure::Failed(cause) => Event::SaveFailed { number, cause },
             SaveFailure::Fenced(cause) => Event::Fenced { number, cause },
@@ -115,11 +118,12 @@ impl CheckpointerState {
 
     fn probed(&mut self, epoch: u64, outcome: Result<(), SaveFailure>) {
         self.call = None;
-        let has_landed = match outcome {
-            Ok(()) => true,
-            Err(SaveFailure::Failed(_) | SaveFailure::Fenced(_)) => false,
+        let event = match outcome {
+            Ok(()) => Event::Probed { has_landed: true },
+            Err(SaveFailure::Failed(_)) => Event::Probed { has_landed: false },
+            Err(SaveFailure::Fenced(cause)) => Event::Fenced { number: self.failed, cause },
         };
-        self.args.supervisor.event(epoch, Event::Probed { has_landed });
+        self.args.supervisor.event(epoch, event);
     }
 
     fn quiesce(&mut self, epoch: u64, from: u64) {
@@ -147,7 +151,14 @@ impl Actor for CheckpointerActor {
         args: CheckpointerArgs,
     ) -> Result<CheckpointerState, ActorProcessingErr> {
         let began = Instant::now();
-        Ok(CheckpointerState { args, saves: Saves::new(), counts: BTreeMap::new(), began, call: None })
+        Ok(CheckpointerState {
+            args,
+            saves: Saves::new(),
+            counts: BTreeMap::new(),
+            began,
+            call: None,
+            failed: 0,
+        })
     }
 
     async fn handle(

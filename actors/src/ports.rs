@@ -97,6 +97,11 @@ pub trait StorePort: Send + Sync + 'static {
 
     /// Waits for a write under way and gives the lease back; nothing is saved afterwards.
     fn release(&self) -> BoxFuture<()>;
+
+    /// Conditions to show beside the status as of the newest answer of the store, such as `unfenced`.
+    fn conditions(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 /// Why a state was not saved.

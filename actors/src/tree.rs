@@ -57,7 +57,11 @@ pub(crate) async fn open(
     }
     let path = RecordPath::new(&spec.definition.topics, limits)
         .map_err(|error| config_failure("config.rule", error.to_string()))?;
-    let delivery = spec.delivery.open().await?;
+    let delivery = tokio::select! {
+        opened = spec.delivery.open() => opened?,
+        // What the store has under way is waited for by the next opening.
+        () = link.signal.notified() => return Err(passing("source.open_cancelled", "the opening was called off")),
+    };
     if delivery.state.is_some() && !is_paused {
         // It had records before, so it is expected to send at once: connect while the plugin opens.
         delivery.broker.warm();
@@ -160,6 +164,11 @@ impl Tree {
     /// Starts a command of the plugin.
     pub(crate) fn command(&self, name: &str, arguments_json: &str) -> BoxFuture<Result<String, AskError>> {
         self.plugin.command(name, arguments_json)
+    }
+
+    /// What the store has to show, as of now.
+    pub(crate) fn store_conditions(&self) -> Vec<&'static str> {
+        self.store.conditions()
     }
 
     pub(crate) fn store(&self) -> Arc<dyn StorePort> {

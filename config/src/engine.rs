@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Http, Properties, Secret, Supervision};
+use crate::{Http, HttpState, Properties, Secret, Supervision};
 
 /// Everything config.toml says, defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,6 +178,8 @@ pub enum StateConfig {
         /// Absolute folder (`local_state`).
         path: PathBuf,
     },
+    /// One resource a source, on a server.
+    Http(Box<HttpState>),
 }
 
 /// `[connectors]`.

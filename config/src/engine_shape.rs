@@ -103,33 +103,35 @@ static KAFKA_TLS: Shape = Shape {
 
 static STATE: Shape = Shape {
     fields: &[
+        field("storage", words(&["file", "http"]), "\"file\"", "Store of the checkpoints."),
         field(
-            "storage",
-            Kind::Word {
-                words: &["file"],
-                later: &[("http", "use `file` with state.path on a volume that stays")],
-            },
-            "\"file\"",
-            "Store of the checkpoints.",
+            "path",
+            Kind::Text,
+            "\"local_state\"",
+            "Folder of the state files, on a volume that stays; for storage = \"file\".",
         ),
-        field("path", Kind::Text, "\"local_state\"", "Folder of the state files, on a volume that stays."),
-        field(
-            "http",
-            Kind::Table(&STATE_HTTP),
-            "",
-            "For storage = \"http\", which is not built yet; without effect.",
-        ),
+        field("http", Kind::Table(&STATE_HTTP), "", "The server, for storage = \"http\"."),
     ],
     foreign: &[],
 };
 
 static STATE_HTTP: Shape = Shape {
     fields: &[
-        field("url", Kind::Text, "none", "Base URL; a source is {url}/source_{key}."),
+        field(
+            "url",
+            Kind::Secret,
+            "none",
+            "Base URL, http or https, without user and fragment; a source is {url}/source_{key}. A query is kept.",
+        ),
         field("load_method", words(&["get", "post"]), "\"get\"", "Method that loads."),
         field("save_method", words(&["put", "post", "patch"]), "\"put\"", "Method that saves."),
         field("timeout", TIME, "\"5s\"", "Per request."),
-        field("request_headers", Kind::Texts { names: Names::Plain }, "empty", "Extra headers."),
+        field(
+            "request_headers",
+            Kind::Texts { names: Names::Plain },
+            "empty",
+            "Headers of every request; values are secrets. Those that this engine sends itself are refused.",
+        ),
         field("retry", Kind::Table(&RETRY), "", "Retries of one request."),
     ],
     foreign: &[],

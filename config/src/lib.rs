@@ -25,8 +25,10 @@ mod env;
 mod error_policy;
 mod file_text;
 mod finding;
+mod forbidden_address;
 mod http;
 mod http_shape;
+mod http_state;
 mod key;
 mod load_definitions;
 mod load_engine;
@@ -40,6 +42,7 @@ mod read_block;
 mod read_definition;
 mod read_engine;
 mod read_http;
+mod read_http_state;
 mod read_kafka;
 mod read_rule;
 mod read_supervision;
@@ -69,7 +72,9 @@ pub use engine::{
 pub use env::Env;
 pub use error_policy::{ErrorPolicy, OnRecordError};
 pub use finding::{Finding, Location, Severity};
+pub use forbidden_address::forbidden_address;
 pub use http::{ApiKey, Cors, Http, HttpTls, Role};
+pub use http_state::{HttpState, LoadMethod, SaveMethod, StateRetry, StateUrl};
 pub use key::{KEY_LENGTH_MAX, SourceKey};
 pub use load_definitions::{
     BadFile, DefinitionFile, Definitions, Owners, check_definition, definition_files, load_definitions,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft};
 use crate::read_http::read_http;
+use crate::read_http_state::read_http_state;
 use crate::read_kafka::read_kafka;
 use crate::read_supervision::read_supervision;
 use crate::{Connectors, Engine, Limits, LogFormat, Logging, Plugins, Shutdown, StateConfig};
@@ -53,6 +54,13 @@ pub(crate) fn path_in(cx: &mut Context<'_>, table: &Fields, name: &str, folder: 
 
 fn read_state(cx: &mut Context<'_>, table: &Fields, folder: &Path) -> StateConfig {
     let path = path_in(cx, table, "path", folder).unwrap_or_else(|| folder.join("local_state"));
+    let http = table.table("http");
+    let place = table.get("storage").map_or(&table.place, |item| &item.place);
+    if table.word("storage") == Some("http") {
+        // A finding was filed where there is none: the engine is refused, so what stands here is never used.
+        return read_http_state(cx, http, place)
+            .map_or(StateConfig::File { path }, |http| StateConfig::Http(Box::new(http)));
+    }
     StateConfig::File { path }
 }
 

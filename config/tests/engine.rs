@@ -110,13 +110,12 @@ fn the_variable_names_the_file_and_the_flag_goes_before_it() {
 
 #[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
-    let text = "[state]\nstorage = \"http\"\n[connectors]\nconfig_type = \"http\"\nbase_url = \"http://localhost:1\"\n\
+    let text = "[connectors]\nconfig_type = \"http\"\nbase_url = \"http://localhost:1\"\n\
                 [telemetry]\nenabled = true\n";
     insta::assert_snapshot!(refused_engine(text), @r#"
-    config.not_yet 2:11 state.storage: storage = "http" is not built yet (use `file` with state.path on a volume that stays)
-    config.not_yet 4:15 connectors.config_type: config_type = "http" is not built yet (keep the definitions as files in connectors.config_dir)
-    config.unknown_field 5:1 connectors.base_url: unknown field `base_url` (keep the definitions as files in connectors.config_dir)
-    config.not_yet 7:11 telemetry.enabled: telemetry.enabled = true is not built yet (take it out; metrics are served at http.metrics.endpoint)
+    config.not_yet 2:15 connectors.config_type: config_type = "http" is not built yet (keep the definitions as files in connectors.config_dir)
+    config.unknown_field 3:1 connectors.base_url: unknown field `base_url` (keep the definitions as files in connectors.config_dir)
+    config.not_yet 5:11 telemetry.enabled: telemetry.enabled = true is not built yet (take it out; metrics are served at http.metrics.endpoint)
     "#);
 }
 

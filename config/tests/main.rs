@@ -10,6 +10,7 @@ mod examples;
 mod folder;
 mod given;
 mod http;
+mod http_state;
 mod overrides;
 mod panics;
 mod plugin_path;

@@ -29,7 +29,9 @@ fn findings_of_config_toml_show_no_secret_on_any_line() {
         "[kafka]\nbootstrap_server = 1\n[kafka.sasl]\npassword = \"{CANARY}\"\nusernam = 1\n\
          [kafka.properties]\n\"ssl.key.password\" = \"{CANARY}\"\n\"ssl.key.pem\" = \"{CANARY}\"\nx = 1\n\
          [http]\napi_key = \"{CANARY}\"\n[[http.api_keys]]\nname = \"n\"\nkey = \"{CANARY}\"\n\
-         [state.http]\nurl = \"ftp://u:{CANARY}@h/?token={CANARY}\"\nurll = 1\nrequest_headers = {{ a = \"{CANARY}\" }}\n"
+         [state]\nstorage = \"http\"\n\
+         [state.http]\nurl = \"ftp://u:{CANARY}@h/{CANARY}?token={CANARY}\"\nurll = 1\n\
+         request_headers = {{ a = \"{CANARY}\", \"if-match\" = \"{CANARY}\" }}\n"
     );
     assert_clean(&engine(&text).unwrap_err());
     assert_clean(&engine(&format!("{text}\nbroken = \n")).unwrap_err());
@@ -50,7 +52,8 @@ fn findings_of_a_definition_show_no_secret_on_any_line() {
 fn debug_of_what_was_loaded_shows_no_secret() {
     let text = format!(
         "[kafka]\nsecurity_protocol = \"sasl_ssl\"\nsasl = {{ username = \"u\", password = \"{CANARY}\" }}\n\
-                        properties = {{ \"ssl.key.password\" = \"{CANARY}\" }}"
+                        properties = {{ \"ssl.key.password\" = \"{CANARY}\" }}\n[state]\nstorage = \"http\"\n\
+                        [state.http]\nurl = \"http://h/{CANARY}?sig={CANARY}\"\nrequest_headers = {{ a = \"{CANARY}\" }}"
     );
     let (engine, _) = engine(&text).unwrap();
     assert_eq!(engine.kafka.sasl.password.expose(), CANARY);

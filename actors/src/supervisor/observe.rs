@@ -209,7 +209,8 @@ impl SupervisorState {
             conditions.push(Condition::Stalled.to_string());
         }
         if let Some(tree) = &self.tree {
-            conditions.extend(tree.conditions.iter().map(|condition| (*condition).to_owned()));
+            let of_doors = tree.conditions.iter().copied().chain(tree.store_conditions());
+            conditions.extend(of_doors.map(str::to_owned));
         }
         self.report.send_replace(Report {
             status: self.since.0,

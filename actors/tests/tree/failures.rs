@@ -188,3 +188,33 @@ async fn a_poisoned_batch_in_the_middle_of_a_window_loses_nothing_b061() {
     assert_eq!(world.check_log(), 0);
     assert_eq!(world.delivery.broker.drops(), 0, "a routing failure keeps the client");
 }
+
+/// The first save fails, its probe finds that somebody wrote: it may be the late write of our own killed process.
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_refused_opens_the_source_again_from_the_store() {
+    let world = Plan { store: vec![StoreFault::Fails, StoreFault::Fenced], ..Plan::default() }.run().await;
+
+    world.until_all_acked().await;
+
+    assert_eq!(world.view().await.status, Status::Running);
+    assert_eq!(world.plugin.log().openings.len(), 2, "it was opened again, once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_refused_after_a_save_landed_fences_the_source() {
+    let store = vec![StoreFault::Works, StoreFault::Fails, StoreFault::Fenced];
+    let world = Plan { store, ..Plan::default() }.run().await;
+
+    let view =
+        world.until("fenced", |view| view.conditions.iter().any(|condition| condition == "fenced")).await;
+
+    assert_eq!(view.status, Status::Error);
+    assert!(view.last_error.is_some_and(|error| error.message.contains("somebody else")));
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    let after = world.view().await;
+    assert_eq!(
+        (after.status, world.plugin.log().openings.len()),
+        (Status::Error, 1),
+        "only a person opens it"
+    );
+}

@@ -8,13 +8,17 @@ use serde_json::Value;
 use crate::tree::top;
 
 /// Every crate, its folder, and the crates of this workspace that it may depend on, in tests too.
-const TABLE: [(&str, &str, &[&str]); 11] = [
+const TABLE: [(&str, &str, &[&str]); 12] = [
     ("picomq-connector-sdk", "plugins/sdk", &[]),
     ("pico-config", "config", &["picomq-connector-sdk"]),
     ("pico-record", "engine/record", &["picomq-connector-sdk", "pico-config"]),
     ("pico-actors", "actors", &["picomq-connector-sdk", "pico-config", "pico-record"]),
     ("pico-broker", "engine/broker", &["picomq-connector-sdk", "pico-config", "pico-record", "pico-actors"]),
-    ("pico-state", "engine/state", &["picomq-connector-sdk", "pico-config", "pico-record", "pico-actors"]),
+    (
+        "pico-state",
+        "engine/state",
+        &["picomq-connector-sdk", "pico-config", "pico-record", "pico-actors", "reference-state-server"],
+    ),
     ("pico-devbroker", "engine/devbroker", &[]),
     (
         "pico-connectors",
@@ -31,7 +35,8 @@ const TABLE: [(&str, &str, &[&str]); 11] = [
     ),
     ("picomq-connector-random-source", "plugins/random", &["picomq-connector-sdk"]),
     ("picomq-connector-faulty-source", "chaos-tests/faulty-plugin", &["picomq-connector-sdk"]),
-    ("chaos-tests", "chaos-tests", &["pico-devbroker"]),
+    ("reference-state-server", "chaos-tests/state-server", &[]),
+    ("chaos-tests", "chaos-tests", &["pico-devbroker", "reference-state-server"]),
 ];
 
 /// Libraries that stay behind one door, and who holds the door.

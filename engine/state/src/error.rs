@@ -69,6 +69,61 @@ pub enum StateError {
         /// Its size.
         bytes: usize,
     },
+    /// The state server did not do what it was asked; may pass.
+    #[error("cannot {step} the state server {origin}: {reason}")]
+    Server {
+        /// The step, as a verb with its preposition.
+        step: &'static str,
+        /// Scheme, host and port; the rest of a URL may hold a token.
+        origin: String,
+        /// What it answered, or what the network did.
+        reason: String,
+        /// Whether it is known that nothing was changed there.
+        is_definite: bool,
+    },
+    /// The state server wants other credentials.
+    #[error(
+        "the state server {origin} answered {status}; mend the credentials in [state.http] request_headers"
+    )]
+    ServerDenies {
+        /// Scheme, host and port.
+        origin: String,
+        /// 401, 403 or 407.
+        status: u16,
+    },
+    /// What lies on the state server is no state (I8).
+    #[error("the state on {origin} cannot be read: {reason}; mend the server, or put a good copy there")]
+    ServerState {
+        /// Scheme, host and port.
+        origin: String,
+        /// What is strange about it.
+        reason: String,
+    },
+    /// The client of the state server cannot be made.
+    #[error("the state server {origin} cannot be asked: {reason}")]
+    ServerUnusable {
+        /// Scheme, host and port.
+        origin: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// The condition of a save does not hold: another engine, or a person, wrote since.
+    #[error(
+        "another writer saved this source's state on {origin} since it was read here (412); stop the other engine, then \
+         restart this source"
+    )]
+    Fenced {
+        /// Scheme, host and port.
+        origin: String,
+    },
+    /// An opening of this process has the source, so that nobody else writes its state.
+    #[error("the source holds its state; stop it first")]
+    InUse,
+    /// A server keeps checkpoints and nothing else.
+    #[error(
+        "with an HTTP state store it is not kept over a restart of the process: the source runs then; write enabled = false into its definition to keep it stopped"
+    )]
+    AskedNotKept,
     /// The lease was given back, or a later opening of this process took the source over.
     #[error("this opening of the source no longer owns its state")]
     NotOwner,
@@ -92,6 +147,13 @@ impl StateError {
             StateError::NotRising { .. } => "state.not_rising",
             StateError::NothingFailed => "state.nothing_failed",
             StateError::TooLarge { .. } => "state.too_large",
+            StateError::Server { .. } => "state.server",
+            StateError::ServerDenies { .. } => "state.server_denies",
+            StateError::ServerState { .. } => "state.unreadable",
+            StateError::ServerUnusable { .. } => "state.server_unusable",
+            StateError::Fenced { .. } => "state.fenced",
+            StateError::InUse => "state.in_use",
+            StateError::AskedNotKept => "state.asked_not_kept",
             StateError::NotOwner => "state.not_owner",
             StateError::Unfinished { .. } => "state.unfinished",
         }
@@ -106,13 +168,20 @@ impl StateError {
 impl From<StateError> for OpenFailure {
     fn from(error: StateError) -> OpenFailure {
         let kind = match &error {
-            StateError::Unreadable { .. } | StateError::UnknownAsked { .. } => OpenKind::State,
-            StateError::FolderOpen { .. } => OpenKind::Config,
+            StateError::Unreadable { .. }
+            | StateError::UnknownAsked { .. }
+            | StateError::ServerState { .. } => OpenKind::State,
+            StateError::FolderOpen { .. } | StateError::ServerUnusable { .. } => OpenKind::Config,
+            StateError::ServerDenies { .. } => OpenKind::Permanent,
             StateError::Locked { .. }
             | StateError::Io { .. }
             | StateError::NotRising { .. }
             | StateError::NothingFailed
             | StateError::TooLarge { .. }
+            | StateError::Server { .. }
+            | StateError::Fenced { .. }
+            | StateError::InUse
+            | StateError::AskedNotKept
             | StateError::NotOwner
             | StateError::Unfinished { .. } => OpenKind::Passing,
         };
@@ -123,7 +192,7 @@ impl From<StateError> for OpenFailure {
 impl From<StateError> for SaveFailure {
     fn from(error: StateError) -> SaveFailure {
         match error {
-            StateError::NotOwner => SaveFailure::Fenced(error.cause()),
+            StateError::NotOwner | StateError::Fenced { .. } => SaveFailure::Fenced(error.cause()),
             StateError::Locked { .. }
             | StateError::Unreadable { .. }
             | StateError::UnknownAsked { .. }
@@ -132,6 +201,12 @@ impl From<StateError> for SaveFailure {
             | StateError::NotRising { .. }
             | StateError::NothingFailed
             | StateError::TooLarge { .. }
+            | StateError::Server { .. }
+            | StateError::ServerDenies { .. }
+            | StateError::ServerState { .. }
+            | StateError::ServerUnusable { .. }
+            | StateError::InUse
+            | StateError::AskedNotKept
             | StateError::Unfinished { .. } => SaveFailure::Failed(error.cause()),
         }
     }

@@ -38,6 +38,11 @@ impl Folder {
         Ok(folder)
     }
 
+    /// The folder, as it was named.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Where a file of this folder lies, for messages.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -134,6 +139,12 @@ impl Folder {
         rustix::fs::fsync(&self.handle).map_err(failed("sync the folder", &self.path))?;
         fault::point("state_dir_synced");
         Ok(())
+    }
+
+    /// Removes `name` where it is, durably.
+    pub(crate) fn remove_durably(&self, name: &str) -> Result<(), StateError> {
+        self.remove(name)?;
+        rustix::fs::fsync(&self.handle).map_err(failed("sync the folder", &self.path))
     }
 
     /// Removes `name` where it is.

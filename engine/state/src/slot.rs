@@ -68,17 +68,19 @@ impl Held {
         }
         folder.remove(&self.names.temporary)?;
         folder.remove(&self.names.asked_temporary)?;
-        let bytes_max = (HEADER_BYTES + STATE_BYTES_MAX) as u64;
-        let loaded = match folder.read(&self.names.state, bytes_max)? {
-            None => None,
-            Some(bytes) => Some(format::decode(&bytes).map_err(|damage| StateError::Unreadable {
-                file: folder.path_of(&self.names.state),
-                damage,
-            })?),
-        };
+        let loaded = read(folder, &self.names.state)?;
         self.newest = loaded.as_ref().map_or(0, |checkpoint| checkpoint.number);
         self.failed = None;
         Ok(loaded)
+    }
+
+    /// Takes the lock for a person, who opens nothing. Given back before the slot is let go.
+    pub(crate) fn borrow_lock(&mut self, folder: &Folder) -> Result<(), StateError> {
+        if self.lock.is_some() {
+            return Err(StateError::InUse);
+        }
+        self.lock = Some(folder.lock(&self.names.lock)?);
+        Ok(())
     }
 
     /// Whether `opening` may still write.
@@ -91,6 +93,14 @@ impl Held {
         self.lock = None;
         self.failed = None;
     }
+}
+
+/// The checkpoint in the file `name`, `None` where there is none.
+pub(crate) fn read(folder: &Folder, name: &str) -> Result<Option<Checkpoint>, StateError> {
+    let bytes_max = (HEADER_BYTES + STATE_BYTES_MAX) as u64;
+    let Some(bytes) = folder.read(name, bytes_max)? else { return Ok(None) };
+    let unreadable = |damage| StateError::Unreadable { file: folder.path_of(name), damage };
+    format::decode(&bytes).map(Some).map_err(unreadable)
 }
 
 /// Who has a slot in this process.

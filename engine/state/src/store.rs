@@ -6,13 +6,14 @@ use std::sync::Arc;
 use pico_config::SourceKey;
 use tokio::sync::OwnedMutexGuard;
 
+use crate::any_store::Saved;
 use crate::asked::Asked;
 use crate::error::StateError;
 use crate::fault;
 use crate::folder::Folder;
-use crate::format::{self, Checkpoint};
+use crate::format::{self, Checkpoint, STATE_BYTES_MAX};
 use crate::lease::{self, Lease};
-use crate::slot::{Held, Names, Slot, Table};
+use crate::slot::{self, Held, Names, Slot, Table};
 
 /// Largest file of what a person asked: one word.
 const ASKED_BYTES_MAX: u64 = 64;
@@ -91,6 +92,49 @@ impl FileStore {
         Ok(Loaded { life: lease.life(), number, state: Some(state) })
     }
 
+    /// The folder, as it was named.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What is saved now, without claiming the source: the file is replaced whole, so this is right at any time.
+    ///
+    /// # Errors
+    /// As of [`FileStore::open`], but for the lock.
+    pub async fn read(&self, key: &SourceKey) -> Result<Saved, StateError> {
+        let (folder, names) = (self.folder.clone(), Names::of(key));
+        blocking(move || {
+            let found = slot::read(&folder, &names.state)?;
+            Ok(match found {
+                None => Saved { number: None, state: None },
+                Some(checkpoint) => Saved { number: Some(checkpoint.number), state: Some(checkpoint.state) },
+            })
+        })
+        .await
+    }
+
+    /// Puts `state` in the place of what is saved, under the next number and a life of its own; `None` removes the
+    /// file. A damaged file is replaced or removed too: that is what a person is here for.
+    ///
+    /// # Errors
+    /// [`StateError::InUse`] while an opening of this process has the source, [`StateError::Locked`] while another
+    /// process has, [`StateError::Io`] when nothing was changed, or perhaps was.
+    pub async fn replace_state(&self, key: &SourceKey, state: Option<Vec<u8>>) -> Result<(), StateError> {
+        if let Some(bytes) = state.as_ref().map(Vec::len).filter(|bytes| *bytes > STATE_BYTES_MAX) {
+            return Err(StateError::TooLarge { bytes });
+        }
+        let mut held = self.slot(key).await.lock_owned().await;
+        let folder = self.folder.clone();
+        // An opening waits for this lock, and loads what is left here.
+        blocking(move || {
+            held.borrow_lock(&folder)?;
+            let outcome = replace_state(&folder, &held.names, state);
+            held.give_back();
+            outcome
+        })
+        .await
+    }
+
     /// What a person last asked of this source; [`Asked::Running`] when nothing was.
     ///
     /// # Errors
@@ -132,6 +176,18 @@ impl FileStore {
             tokio::task::yield_now().await;
         }
     }
+}
+
+fn replace_state(folder: &Folder, names: &Names, state: Option<Vec<u8>>) -> Result<(), StateError> {
+    let Some(state) = state else { return folder.remove_durably(&names.state) };
+    let number = match slot::read(folder, &names.state) {
+        Ok(found) => found.map_or(0, |checkpoint| checkpoint.number),
+        // Its number is lost with it; the new life keeps the two apart.
+        Err(StateError::Unreadable { .. }) => 0,
+        Err(error) => return Err(error),
+    };
+    let content = format::encode(fastrand::u64(1..), number + 1, &state);
+    folder.replace(&names.state, &names.temporary, &content)
 }
 
 async fn blocking<T: Send + 'static>(

@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use pico_actors::ports::{SaveFailure, StorePort};
-use pico_config::SourceKey;
-use pico_state::{Checkpoint, FileStore, Lease, Loaded};
+use pico_config::{HttpState, LoadMethod, SaveMethod, SourceKey, StateRetry, StateUrl};
+use pico_state::{Checkpoint, FileStore, HttpStore, Lease, Loaded};
+use reference_state_server::StateServer;
 
 /// Where a child works; unset when the test runs by itself.
 pub(crate) const FOLDER: &str = "PICO_STATE_TEST_FOLDER";
@@ -88,4 +90,25 @@ fn say(word: &str, number: u64) {
     let mut out = std::io::stdout().lock();
     write!(out, "\n{word} {number}\n").unwrap();
     out.flush().unwrap();
+}
+
+/// Settings for the server at `url`: many quick retries, and more time for a request than a busy machine takes.
+pub(crate) fn http_settings(url: &str) -> HttpState {
+    HttpState {
+        url: StateUrl::parse(url).unwrap(),
+        load_method: LoadMethod::Get,
+        save_method: SaveMethod::Put,
+        timeout: Duration::from_secs(20),
+        request_headers: Vec::new(),
+        retry: StateRetry {
+            retries_max: 4,
+            initial_backoff: Duration::from_millis(1),
+            max_backoff: Duration::from_millis(5),
+            backoff_multiplier: 2,
+        },
+    }
+}
+
+pub(crate) fn http_store(server: &StateServer) -> HttpStore {
+    HttpStore::new(http_settings(&server.url())).unwrap()
 }
