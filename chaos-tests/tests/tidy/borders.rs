@@ -31,6 +31,7 @@ const TABLE: [(&str, &str, &[&str]); 12] = [
             "pico-broker",
             "pico-state",
             "pico-devbroker",
+            "reference-state-server",
         ],
     ),
     ("picomq-connector-random-source", "plugins/random", &["picomq-connector-sdk"]),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pico_actors::handle::{Engine as Running, EngineSettings, Entry};
 use pico_broker::Admin;
 use pico_config::{Engine, Env, Finding, Http, Location, LogFormat, Severity, StateConfig};
-use pico_state::FileStore;
+use pico_state::AnyStore;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::api::{self, Api, Gate, Listener, Paths, Readiness};
@@ -85,9 +85,9 @@ impl Daemon {
         let readiness = Readiness::new();
         tokio::spawn(reach::until_reached(admin.clone(), readiness.clone()));
         let catalog = Catalog::new(&engine, &definitions.good);
-        let paths = paths(&engine, &catalog);
+        let paths = paths(&engine, &catalog, &store);
         let sources = definitions.good.len();
-        let wiring = Wiring::new(&engine, store, admin);
+        let wiring = Wiring::new(&engine, store.clone(), admin);
         let last = Last::of_start(&definitions);
         let entries = entries(&wiring, definitions, engine.logging.format);
         let settings = EngineSettings { limits: engine.limits, grace: engine.shutdown.grace };
@@ -105,6 +105,7 @@ impl Daemon {
         }
         let api = Api {
             engine: running.clone(),
+            store,
             readiness: readiness.clone(),
             metrics: engine.http.metrics_enabled.then_some(metrics),
             metrics_endpoint: engine.http.metrics_endpoint.clone(),
@@ -179,12 +180,18 @@ fn serve(listener: Listener, api: Api, http: &Http) -> Result<std::net::SocketAd
     Ok(address)
 }
 
-fn open_store(engine: &Engine) -> Result<FileStore, Error> {
-    let StateConfig::File { path } = &engine.state;
-    FileStore::open_folder(path).map_err(|cause| {
-        Error::environment(cause.code(), "the state folder cannot be used")
-            .with_hint("choose another [state] path, or mend its owner and mode")
-            .because(cause)
+fn open_store(engine: &Engine) -> Result<AnyStore, Error> {
+    AnyStore::of(&engine.state).map_err(|cause| {
+        let (reason, hint) = match &engine.state {
+            StateConfig::File { .. } => {
+                ("the state folder cannot be used", "choose another [state] path, or mend its owner and mode")
+            }
+            StateConfig::Http(_) => (
+                "the state server cannot be asked",
+                "look at [state.http] and at the certificates of this system",
+            ),
+        };
+        Error::environment(cause.code(), reason).with_hint(hint).because(cause)
     })
 }
 
@@ -211,12 +218,11 @@ fn entries(wiring: &Wiring, definitions: pico_config::Definitions, format: LogFo
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-fn paths(engine: &Engine, catalog: &Catalog) -> Paths {
-    let StateConfig::File { path } = &engine.state;
+fn paths(engine: &Engine, catalog: &Catalog, store: &AnyStore) -> Paths {
     Paths {
         config: engine.file.clone(),
         definitions: engine.connectors.config_dir.clone(),
-        state: path.clone(),
+        state: store.shown(),
         plugins: catalog.folders(),
     }
 }
@@ -224,14 +230,17 @@ fn paths(engine: &Engine, catalog: &Catalog) -> Paths {
 fn say_start(engine: &Engine) {
     let Version { librdkafka, plugin_abi, .. } = Version::current();
     let config = engine.file.as_deref().map(|file| file.display().to_string());
-    let StateConfig::File { path } = &engine.state;
+    let state = match &engine.state {
+        StateConfig::File { path } => path.display().to_string(),
+        StateConfig::Http(http) => http.url.origin(),
+    };
     tracing::info!(
         version = VERSION,
         librdkafka,
         plugin_abi,
         config = config.as_deref().unwrap_or("built-in defaults"),
         definitions = %engine.connectors.config_dir.display(),
-        state = %path.display(),
+        state,
         broker = engine.kafka.bootstrap_servers,
         "starting"
     );

@@ -12,7 +12,7 @@ use pico_actors::ports::{
 };
 use pico_broker::{Admin, BrokerSettings, KafkaBroker};
 use pico_config::{BadFile, Definition, Engine, Finding, Kafka, Limits, Plugins, SourceKey};
-use pico_state::FileStore;
+use pico_state::AnyStore;
 use picomq_connector_sdk::ffi::host::Library;
 use tokio::runtime::Handle;
 
@@ -22,7 +22,7 @@ use crate::plugins::executable_folder;
 
 /// What all sources of the process share.
 pub(crate) struct Wiring {
-    store: FileStore,
+    store: AnyStore,
     admin: Admin,
     kafka: Kafka,
     plugins: Plugins,
@@ -31,7 +31,7 @@ pub(crate) struct Wiring {
 
 impl Wiring {
     /// Over this store and this broker.
-    pub(crate) fn new(engine: &Engine, store: FileStore, admin: Admin) -> Wiring {
+    pub(crate) fn new(engine: &Engine, store: AnyStore, admin: Admin) -> Wiring {
         let (kafka, plugins) = (engine.kafka.clone(), engine.plugins.clone());
         Wiring { store, admin, kafka, plugins, limits: engine.limits }
     }
@@ -134,7 +134,7 @@ fn summary(findings: &[&Finding]) -> String {
 #[derive(Clone)]
 struct Delivery {
     key: SourceKey,
-    store: FileStore,
+    store: AnyStore,
     admin: Admin,
     broker: BrokerSettings,
 }
@@ -147,7 +147,7 @@ impl DeliveryFactory for Delivery {
             let broker = KafkaBroker::new(admin, broker);
             let conditions = broker.conditions();
             Ok(OpenedDelivery {
-                store: Arc::new(lease),
+                store: lease,
                 broker: Arc::new(broker),
                 life: loaded.life,
                 number: loaded.number,
@@ -158,10 +158,10 @@ impl DeliveryFactory for Delivery {
     }
 }
 
-/// What a person asked, beside the state file.
+/// What a person asked, beside the state file; a server keeps checkpoints only.
 struct AskedFile {
     key: SourceKey,
-    store: FileStore,
+    store: AnyStore,
 }
 
 impl AskedStore for AskedFile {

@@ -9,6 +9,7 @@ mod docs;
 mod reload;
 mod run;
 mod service_manager;
+mod state_server;
 mod status;
 mod support;
 mod tests_verb;

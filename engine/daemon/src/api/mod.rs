@@ -28,6 +28,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{get, post};
 use pico_actors::handle::Engine;
 use pico_config::Http;
+use pico_state::AnyStore;
 use serde::Serialize;
 
 use crate::plugins::Catalog;
@@ -46,6 +47,8 @@ pub(crate) use server::Listener;
 pub(crate) struct Api {
     /// The sources.
     pub(crate) engine: Engine,
+    /// Where checkpoints are kept.
+    pub(crate) store: AnyStore,
     /// Whether the process may be sent work.
     pub(crate) readiness: Readiness,
     /// None: metrics are switched off.
@@ -73,8 +76,8 @@ pub(crate) struct Paths {
     pub(crate) config: Option<PathBuf>,
     /// Folder of the definitions.
     pub(crate) definitions: PathBuf,
-    /// Folder of the checkpoints.
-    pub(crate) state: PathBuf,
+    /// Folder of the checkpoints, or origin of the server that keeps them.
+    pub(crate) state: String,
     /// Folders in which plugins are looked for, in this order.
     pub(crate) plugins: Vec<PathBuf>,
 }

@@ -51,6 +51,7 @@ struct Server {
     router: Router,
     readiness: Readiness,
     engine: Engine,
+    _state: tempfile::TempDir,
 }
 
 impl Server {
@@ -64,8 +65,11 @@ impl Server {
         let settings = EngineSettings { limits: engine.limits, grace: Duration::from_secs(5) };
         let running = Engine::start(settings, vec![good(), bad()]).await.unwrap();
         let readiness = Readiness::new();
+        let folder = tempfile::tempdir().unwrap();
+        let state = pico_config::StateConfig::File { path: folder.path().to_owned() };
         let api = Api {
             engine: running.clone(),
+            store: AnyStore::of(&state).unwrap(),
             readiness: readiness.clone(),
             metrics: None,
             metrics_endpoint: "/metrics".to_owned(),
@@ -83,7 +87,7 @@ impl Server {
         };
         let gate = Gate::new(&engine.http, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))).unwrap();
         let router = router(api, gate, &engine.http);
-        Server { router, readiness, engine: running }
+        Server { router, readiness, engine: running, _state: folder }
     }
 
     async fn ask(&self, method: &str, path: &str) -> (u16, String, Value) {
