@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::judge::Judge;
 use crate::service;
 use crate::shelf::{Condition, Entry, Shelf, Tags};
+
+/// Ports that are tried before a start gives up.
+const PORTS_TRIED: u32 = 1_000;
 
 /// What happens to one request instead of the usual.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +99,7 @@ impl StateServer {
     /// There is no free port, or no thread.
     pub fn start() -> io::Result<StateServer> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let listener = bind_free()?;
         let address = listener.local_addr()?;
         let server = StateServer {
             shared: Arc::default(),
@@ -232,6 +236,20 @@ impl Drop for StateServer {
 
 fn path_of(source: &str) -> String {
     format!("/checkpoints/source_{source}")
+}
+
+/// A port below those that the kernel takes for outgoing connections: it is still free when the server comes up again.
+fn bind_free() -> io::Result<std::net::TcpListener> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut last = io::ErrorKind::AddrInUse.into();
+    for _ in 0..PORTS_TRIED {
+        let next = std::process::id().wrapping_mul(89).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        match bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 18_000 + (next % 13_000) as u16))) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {

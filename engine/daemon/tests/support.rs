@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -62,10 +63,22 @@ impl Folder {
     }
 }
 
+/// A port that nobody listens on, below those that the kernel takes for outgoing connections: nobody takes it in the
+/// moment before the daemon binds it.
+fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let candidates = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    let ports = candidates
+        .map(|next| 18_000 + (std::process::id().wrapping_mul(97).wrapping_add(next) % 13_000) as u16);
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.take(1_000).find(is_free).expect("a free port among a thousand")
+}
+
 /// A running daemon. Dropping it kills it.
 pub(crate) struct Daemon {
     child: Child,
     port: u16,
+    log: PathBuf,
 }
 
 impl Daemon {
@@ -86,8 +99,7 @@ impl Daemon {
 
     /// The same with these variables.
     pub(crate) fn start_in(folder: &Folder, more: &str, variables: &[(&str, &str)]) -> Daemon {
-        // Bound and let go: the port is ours unless another process takes it within this moment.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let config = format!(
             "[kafka]\nbootstrap_servers = \"127.0.0.1:1\"\n[plugins]\ndirectories = [\"plugins\"]\n\
              [http]\naddress = \"127.0.0.1:{port}\"\n{more}"
@@ -102,14 +114,14 @@ impl Daemon {
             .stderr(log)
             .spawn();
         let child = child.unwrap();
-        let daemon = Daemon { child, port };
-        daemon.wait_for("the API", || daemon.is_listening());
+        let daemon = Daemon { child, port, log: folder.path().join("log") };
+        daemon.wait_for("the API", || daemon.serves());
         daemon
     }
 
-    /// Whether it listens; whatever it speaks there.
-    fn is_listening(&self) -> bool {
-        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    /// Whether it serves, whatever it speaks there. It listens before it has made its folders, so that is not asked.
+    fn serves(&self) -> bool {
+        std::fs::read_to_string(&self.log).is_ok_and(|log| log.contains("API listens"))
     }
 
     /// Where it listens.
@@ -178,5 +190,9 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
+        if std::thread::panicking() {
+            // Unless its folder is gone already.
+            eprintln!("{}", std::fs::read_to_string(&self.log).unwrap_or_default());
+        }
     }
 }
