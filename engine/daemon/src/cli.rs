@@ -48,6 +48,12 @@ pub(crate) enum Verb {
     Plugins,
     /// Ask a daemon how its sources are.
     Status,
+    /// Ask a daemon what a reload would change.
+    Plan(PlanArguments),
+    /// Reload, if the plan is still the one that was looked at.
+    Apply(ApplyArguments),
+    /// Reload whatever changed.
+    Reload,
 }
 
 /// How answers are printed.
@@ -110,6 +116,12 @@ enum RawVerb {
     Plugins,
     /// Ask a daemon how its sources are
     Status,
+    /// Show what a reload would change, and change nothing
+    Plan(PlanArguments),
+    /// Reload, if what would change is still the plan that was looked at
+    Apply(ApplyArguments),
+    /// Take changed definitions up now
+    Reload,
 }
 
 /// Arguments of `run`.
@@ -149,6 +161,25 @@ pub(crate) struct TestArguments {
     pub(crate) paths: Vec<PathBuf>,
 }
 
+/// Arguments of `plan`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct PlanArguments {
+    /// Folder or file of definitions to plan instead of the daemon's own folder
+    #[arg(value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// Arguments of `apply`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct ApplyArguments {
+    /// Folder of definitions that must be what the daemon's own folder holds
+    #[arg(value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
+    /// Name of the plan that was looked at; without it the plan is shown and nothing is done
+    #[arg(long, value_name = "HASH")]
+    pub(crate) plan: Option<String>,
+}
+
 /// Reads the arguments of this process. `Err` when all was said already: help was asked for, or something typed
 /// cannot be understood.
 pub(crate) fn parse() -> Result<Cli, Exit> {
@@ -173,6 +204,9 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Test(arguments))) => Verb::Test(arguments),
         (false, Some(RawVerb::Plugins)) => Verb::Plugins,
         (false, Some(RawVerb::Status)) => Verb::Status,
+        (false, Some(RawVerb::Plan(arguments))) => Verb::Plan(arguments),
+        (false, Some(RawVerb::Apply(arguments))) => Verb::Apply(arguments),
+        (false, Some(RawVerb::Reload)) => Verb::Reload,
         (false, None) => return Err(refusal("a verb is missing, such as `run` or `check`")),
     };
     let format = if raw.json { Format::Json } else { raw.format };

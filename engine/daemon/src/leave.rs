@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Config,
     /// Something outside is not as needed: no daemon at this address, a port that is taken.
     Environment,
+    /// Nothing was done: a person has to say yes to what was shown.
+    Confirmation,
 }
 
 impl Exit {
@@ -23,6 +25,7 @@ impl Exit {
             Exit::Runtime => 1,
             Exit::Config => 2,
             Exit::Environment => 3,
+            Exit::Confirmation => 4,
         }
     }
 }

@@ -18,6 +18,7 @@ mod plugins;
 mod process;
 mod reach;
 mod reload;
+mod reload_verbs;
 mod run;
 mod runtime;
 mod service_manager;
@@ -58,5 +59,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Test(arguments) => test::run(cli, arguments),
         Verb::Plugins => plugins::run(cli),
         Verb::Status => status::run(cli),
+        Verb::Plan(arguments) => reload_verbs::plan(cli, arguments),
+        Verb::Apply(arguments) => reload_verbs::apply(cli, arguments),
+        Verb::Reload => reload_verbs::reload(cli),
     }
 }

@@ -131,3 +131,54 @@ fn a_changed_config_is_named_as_one_that_needs_a_restart() {
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["needs_restart"], serde_json::json!(["shutdown"]));
 }
+
+#[test]
+fn plan_and_apply_show_first_and_do_only_what_was_shown() {
+    let folder = Folder::new();
+    folder.write("sources/a.toml", &definition("a", ""));
+    folder.write("sources/old.toml", &definition("old", ""));
+    let daemon = Daemon::start_with(&folder, "[connectors]\nwatch = false\n");
+    let url = format!("http://127.0.0.1:{}", daemon.port());
+    let told = |arguments: &[&str]| folder.told(&[arguments, &["--url", &url]].concat());
+    assert_eq!(told(&["plan"]), (0, "2 unchanged\nnothing to do\n".to_owned(), String::new()));
+    folder.write("sources/b.toml", &definition("b", ""));
+    std::fs::remove_file(folder.path().join("sources/old.toml")).unwrap();
+
+    let (code, shown, _) = told(&["plan", "sources"]);
+    let hash = shown.trim_end().rsplit(' ').next().unwrap().to_owned();
+    assert_eq!((code, shown.lines().count()), (0, 4), "{shown}");
+    assert!(
+        shown.starts_with("- old  removed  (drain, keep state)\n+ b    new source  (start)\n1 unchanged\n"),
+        "{shown}"
+    );
+
+    let (code, again, _) = told(&["apply"]);
+    assert_eq!((code, again.lines().count()), (4, 4), "without a plan it only shows: {again}");
+    assert_eq!(told(&["apply", "--plan", "0123abc"]).0, 4);
+    assert_eq!(keys(&daemon), ["a", "old"]);
+    let (code, done, err) = told(&["apply", "sources", "--plan", &hash]);
+    assert_eq!(code, 0, "{done}{err}");
+    daemon.wait_for("the new set", || keys(&daemon) == ["a", "b"]);
+    let (code, _, err) = told(&["apply", "--plan", &hash]);
+    assert_eq!(code, 4);
+    assert!(err.contains("reload.plan_outdated"), "{err}");
+}
+
+#[test]
+fn a_plan_with_a_file_that_cannot_be_used_ends_with_two_and_says_which() {
+    let folder = Folder::new();
+    folder.write("sources/a.toml", &definition("a", ""));
+    let daemon = Daemon::start_with(&folder, "[connectors]\nwatch = false\n");
+    let url = format!("http://127.0.0.1:{}", daemon.port());
+    folder.write("sources/a.toml", &definition("a", "max_in_flight = \"two\"\n"));
+
+    for verb in ["plan", "reload"] {
+        let (code, shown, _) = folder.told(&[verb, "--url", &url]);
+        assert_eq!(code, 2);
+        assert!(shown.contains("✗ a") && shown.contains("a.toml:4:17"), "{shown}");
+    }
+    let elsewhere = folder.write("elsewhere/a.toml", &definition("a", "name = \"${env:HOME}\"\n"));
+    let (code, shown, _) = folder.told(&["plan", elsewhere.to_str().unwrap(), "--url", &url, "--json"]);
+    assert_eq!(code, 2);
+    assert!(shown.contains("config.reference_through_api"), "{shown}");
+}

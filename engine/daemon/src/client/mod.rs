@@ -82,6 +82,27 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<T, Error> {
         let body = body.map(|value| ("application/json", Bytes::from(value.to_string())));
+        self.read(method, path, body).await
+    }
+
+    /// Sends a body of another kind and reads the JSON of the answer.
+    ///
+    /// # Errors
+    /// Like [`get`](Client::get).
+    pub(crate) async fn ask_with<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<T, Error> {
+        self.read(Method::POST, path, body).await
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<T, Error> {
         let answer = self.send(method, path, body).await?;
         let answer = self.accepted(answer, path).await?;
         let text = if answer.is_empty() { b"null".as_slice() } else { &answer };

@@ -23,7 +23,7 @@ use crate::plugins::Catalog;
 use crate::service_manager;
 use crate::wiring::Wiring;
 use digest::Hasher;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Action, Change, Changed, Plan};
 pub(crate) use set::Texts;
 use set::{Ground, Look, Wanted};
 

@@ -180,9 +180,14 @@ impl Plan {
         self.changes.is_empty()
     }
 
+    /// Whether a file of it cannot be used.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.changes.iter().any(|change| change.action == Action::Refuse)
+    }
+
     /// For the metric.
     pub(super) fn outcome(&self) -> &'static str {
-        if self.changes.iter().any(|change| change.action == Action::Refuse) {
+        if self.is_refused() {
             "refused"
         } else if self.is_empty() {
             "unchanged"
