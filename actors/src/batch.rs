@@ -30,8 +30,12 @@ impl Timing {
 pub(crate) struct Counts {
     /// Records polled.
     pub(crate) polled: u32,
-    /// Records that go to the broker, over all blocks.
+    /// Records that go to the broker, over all blocks and with the dead letters.
     pub(crate) delivered: u32,
+    /// Those of them that are dead letters.
+    pub(crate) dead_letters: u32,
+    /// Records that go nowhere: dropped by a rule, or skipped by `[errors]`.
+    pub(crate) filtered: u32,
     /// Bytes that go to the broker.
     pub(crate) bytes: u64,
 }

@@ -58,7 +58,13 @@ impl ProducerState {
         if !self.deliveries.take(id) {
             return;
         }
-        let counts = Counts { polled: routed.records(), delivered: routed.outgoing(), bytes: routed.bytes() };
+        let counts = Counts {
+            polled: routed.records(),
+            delivered: routed.outgoing(),
+            dead_letters: routed.dead_letters(),
+            filtered: routed.filtered() + routed.skipped(),
+            bytes: routed.bytes(),
+        };
         let state = routed.state().map(<[u8]>::to_vec);
         self.carried.insert(id.number, Carried { id, counts, state, timing, stamp: Instant::now() });
         if counts.delivered == 0 {

@@ -1,8 +1,8 @@
 //! Decides for each record where it goes and what it looks like there; the decision itself is `pico_record`'s.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use pico_record::{Provenance, RecordPath, RouteFailure, Routed, Step};
+use pico_record::{Moment, Provenance, RecordPath, RouteFailure, Routed, Step};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -12,10 +12,12 @@ use crate::lifecycle::{BatchId, Event, Stage};
 use crate::line::Intake;
 use crate::ports::Cause;
 use crate::producer::{ProducerMsg, ProducerRef};
-use crate::supervisor::SupervisorHandle;
+use crate::supervisor::{SupervisorHandle, now_ms};
 
 /// Records routed before other tasks get their turn.
 const CHUNK: usize = 1_000;
+/// Log lines about records that were set aside or skipped come no faster.
+const FAULTS_LOGGED_EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) type RouterRef = ActorRef<RouterMsg>;
 
@@ -36,6 +38,9 @@ pub(crate) struct RouterArgs {
 pub(crate) struct RouterState {
     args: RouterArgs,
     intake: Intake,
+    faults_logged: Option<tokio::time::Instant>,
+    /// Records set aside or skipped since then.
+    faults_unlogged: u64,
 }
 
 impl RouterState {
@@ -54,6 +59,7 @@ impl RouterState {
                 timing.decode = began.elapsed();
                 self.args.supervisor.metrics().decode.record(timing.decode);
                 self.warn_of_clashes();
+                self.warn_of_faults(id, &routed);
                 if let Some(tap) = self.args.supervisor.tap() {
                     tap.routed(id, &routed);
                 }
@@ -67,6 +73,8 @@ impl RouterState {
         let provenance = Provenance { life: self.args.life, number: id.number };
         let mut routing = self.args.path.begin(batch, provenance)?;
         loop {
+            let now = Moment { unix_ms: now_ms(), steady: self.args.supervisor.steady() };
+            self.args.path.set_now(now);
             match routing.step(&mut self.args.path, CHUNK)? {
                 Step::Done(routed) => return Ok(routed),
                 Step::More(rest) => routing = rest,
@@ -86,8 +94,33 @@ impl RouterState {
                 stage: Stage::Router,
                 cause,
                 is_client_lost: false,
-                needs_human: true,
+                needs_human: failure.needs_human,
             },
+        );
+    }
+
+    /// What `[errors]` did with records, at most one line in a while, whatever happens to how many.
+    fn warn_of_faults(&mut self, id: BatchId, routed: &Routed) {
+        let Some(first) = routed.faults().first() else { return };
+        self.faults_unlogged += routed.faults().len() as u64;
+        if self.faults_logged.is_some_and(|last| last.elapsed() < FAULTS_LOGGED_EVERY) {
+            return;
+        }
+        self.faults_logged = Some(tokio::time::Instant::now());
+        let records = std::mem::take(&mut self.faults_unlogged);
+        let source = self.args.supervisor.key().as_str();
+        let (dead_letters, skipped) = (routed.dead_letters(), routed.skipped());
+        let (stage, code, reason) = (first.stage.as_str(), first.code, first.message.as_str());
+        tracing::warn!(
+            source,
+            number = id.number,
+            records,
+            dead_letters,
+            skipped,
+            stage,
+            code,
+            reason,
+            "records failed and were set aside as [errors] says"
         );
     }
 
@@ -106,7 +139,7 @@ impl Actor for RouterActor {
     type Arguments = RouterArgs;
 
     async fn pre_start(&self, _: RouterRef, args: RouterArgs) -> Result<RouterState, ActorProcessingErr> {
-        Ok(RouterState { args, intake: Intake::default() })
+        Ok(RouterState { args, intake: Intake::default(), faults_logged: None, faults_unlogged: 0 })
     }
 
     async fn handle(

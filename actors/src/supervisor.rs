@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pico_config::SourceKey;
+use pico_record::Ceiling;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -102,6 +103,8 @@ pub(crate) struct SupervisorState {
     opening: Option<Arc<Notify>>,
     closing_opening: Option<bool>,
     lease: Option<Arc<dyn StorePort>>,
+    /// Of records that `[errors]` sets aside: an opening does not begin to count anew.
+    ceiling: Ceiling,
     timers: JoinSet<()>,
     total: Arc<TotalBytes>,
     bytes_told: u64,
@@ -132,9 +135,15 @@ pub(crate) struct SupervisorHandle {
     key: Arc<SourceKey>,
     metrics: Arc<SourceMetrics>,
     tap: Arc<Tap>,
+    began: Instant,
 }
 
 impl SupervisorHandle {
+    /// Time since the supervisor began; it goes on over openings.
+    pub(crate) fn steady(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     pub(crate) fn event(&self, epoch: u64, event: Event) {
         self.supervisor.cast(SupervisorMsg::Event { epoch, event }).ok();
     }
@@ -172,7 +181,13 @@ impl SupervisorState {
         timers.spawn(watch_total(myself.clone(), total.watch()));
         let since = (lifecycle.status(), now_ms());
         SupervisorState {
-            handle: SupervisorHandle { supervisor: myself, key, metrics, tap: Arc::default() },
+            handle: SupervisorHandle {
+                supervisor: myself,
+                key,
+                metrics,
+                tap: Arc::default(),
+                began: Instant::now(),
+            },
             spec: Arc::new(spec),
             next: None,
             former: None,
@@ -183,6 +198,7 @@ impl SupervisorState {
             opening: None,
             closing_opening: None,
             lease: None,
+            ceiling: Ceiling::default(),
             timers,
             total,
             bytes_told: 0,

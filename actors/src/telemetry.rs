@@ -11,6 +11,10 @@ pub const SOURCES_RUNNING: &str = "picomq_connectors_sources_running";
 pub const MESSAGES_PRODUCED: &str = "picomq_connector_messages_produced_total";
 /// Records acknowledged.
 pub const MESSAGES_SENT: &str = "picomq_connector_messages_sent_total";
+/// Records that went nowhere.
+pub const MESSAGES_FILTERED: &str = "picomq_connector_messages_filtered_total";
+/// Records that went to the dead-letter topic.
+pub const DEAD_LETTERS: &str = "picomq_connector_dead_letters_total";
 /// Nacks and poll errors.
 pub const ERRORS: &str = "picomq_connector_errors_total";
 /// Time a batch spent in each stage.
@@ -50,7 +54,17 @@ pub const HELP: &[(&str, Kind, &str)] = &[
     (
         MESSAGES_SENT,
         Kind::Counter,
-        "Records acknowledged by the broker, counted once, when their batch is acked.",
+        "Records acknowledged by the broker, counted once, when their batch is acked; dead letters are not among them.",
+    ),
+    (
+        MESSAGES_FILTERED,
+        Kind::Counter,
+        "Records that a rule of the definition dropped or that [errors] skipped, counted when their batch is acked.",
+    ),
+    (
+        DEAD_LETTERS,
+        Kind::Counter,
+        "Records that failed and lie in the dead-letter topic, counted once, when their batch is acked.",
     ),
     (ERRORS, Kind::Counter, "Nacks and poll errors."),
     (
@@ -119,6 +133,8 @@ pub fn topics_created(key: &SourceKey) -> Counter {
 pub(crate) struct SourceMetrics {
     pub(crate) produced: Counter,
     pub(crate) sent: Counter,
+    pub(crate) filtered: Counter,
+    pub(crate) dead_letters: Counter,
     pub(crate) errors: Counter,
     pub(crate) bytes_sent: Counter,
     pub(crate) acks: Counter,
@@ -149,6 +165,8 @@ impl SourceMetrics {
         SourceMetrics {
             produced: counter(MESSAGES_PRODUCED),
             sent: counter(MESSAGES_SENT),
+            filtered: counter(MESSAGES_FILTERED),
+            dead_letters: counter(DEAD_LETTERS),
             errors: counter(ERRORS),
             bytes_sent: counter(BYTES_SENT),
             acks: verdict("ack"),

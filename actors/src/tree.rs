@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pico_record::RecordPath;
+use pico_record::{Ceiling, RecordPath};
 use ractor::{Actor, ActorCell, ActorId};
 
 use crate::ask::AskError;
@@ -38,10 +38,11 @@ impl Opened {
     }
 }
 
-/// How an opening is called off, and where the opened plugin's checks go.
+/// How an opening is called off, where the opened plugin's checks go, and what outlives it.
 pub(crate) struct OpeningLink {
     pub(crate) signal: Arc<tokio::sync::Notify>,
     pub(crate) checks: CheckSink,
+    pub(crate) ceiling: Ceiling,
 }
 
 /// Opens store, broker and plugin, in this order, unless called off.
@@ -55,7 +56,9 @@ pub(crate) async fn open(
     if let Some(lease) = lease {
         lease.release().await;
     }
-    let path = RecordPath::new(&spec.definition.topics, limits)
+    let definition = &spec.definition;
+    let path = RecordPath::new(&definition.topics, limits)
+        .and_then(|path| path.with_errors(&definition.errors, definition.key.as_str(), link.ceiling.clone()))
         .map_err(|error| config_failure("config.rule", error.to_string()))?;
     let delivery = tokio::select! {
         opened = spec.delivery.open() => opened?,

@@ -2,7 +2,7 @@
 
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
-use crate::shape::{Kind, Shape, field, not_yet};
+use crate::shape::{Kind, Shape, field, words};
 use crate::{Rule, TopicBlock, check_topic_name};
 
 /// Records a minute that may be set aside when nothing is written: a source that fails as a whole is stopped by its
@@ -44,20 +44,27 @@ pub(crate) static ERRORS: Shape = Shape {
     fields: &[
         field(
             "on_record_error",
-            Kind::Word {
-                words: &["nack"],
-                later: &[
-                    ("dead_letter", "use `nack`: the batch is read again, nothing is lost"),
-                    ("skip", "use `nack`: the batch is read again, nothing is lost"),
-                ],
-            },
+            words(&["nack", "dead_letter", "skip"]),
             "\"nack\"",
-            "`nack`: the whole batch is nacked before producing and read again.",
+            "`nack`: the whole batch is nacked before producing and read again. `dead_letter`: the record goes to dead_letter_topic as it came, the others where they belong. `skip`: it is left out and counted.",
         ),
-        not_yet("dead_letter_topic", "take it out; with `nack` no record is set aside"),
-        not_yet("max_per_minute", "take it out; with `nack` no record is set aside"),
+        field(
+            "dead_letter_topic",
+            Kind::Text,
+            "none",
+            "Topic of dead letters, a literal; needed for `dead_letter`. Made if a block of the source may make topics.",
+        ),
+        field(
+            "max_per_minute",
+            Kind::Integer { min: 1, max: 1_000_000_000 },
+            "1000",
+            "Records that may be set aside or skipped within a minute; past it the batch is nacked after all.",
+        ),
     ],
-    foreign: &[],
+    foreign: &[
+        ("tolerance", "write on_record_error = \"skip\" or \"dead_letter\""),
+        ("deadletterqueue", "write dead_letter_topic = \"NAME\""),
+    ],
 };
 
 /// `fields` is the table around `[errors]`.

@@ -88,17 +88,14 @@ fn every_syntax_error_is_reported() {
 
 #[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
-    let top = "[[transforms]]\ntype = \"jq\"\n[errors]\non_record_error = \"skip\"\n\
-               dead_letter_topic = \"dlq\"";
+    let top = "[[transforms]]\ntype = \"jq\"";
     let block = "when = \".x\"\nschema = \"avro\"\navro_schema_path = \"x\"\nschema_registry = \"http://localhost:8081\"";
     insta::assert_snapshot!(refused(&source(top, block)), @r#"
     config.not_yet 4:3 transforms: `transforms` is not built yet (take it out: records are delivered as the plugin gives them)
-    config.not_yet 7:19 errors.on_record_error: on_record_error = "skip" is not built yet (use `nack`: the batch is read again, nothing is lost)
-    config.not_yet 8:1 errors.dead_letter_topic: `dead_letter_topic` is not built yet (take it out; with `nack` no record is set aside)
-    config.not_yet 11:1 topics[0].when: `when` is not built yet (take it out: every record goes to every block)
-    config.not_yet 12:10 topics[0].schema: schema = "avro" is not built yet (use `json`, `raw` or `text`)
-    config.not_yet 13:1 topics[0].avro_schema_path: `avro_schema_path` is not built yet (use `json`, `raw` or `text`)
-    config.not_yet 14:1 topics[0].schema_registry: `schema_registry` is not built yet (take it out: JSON is sent without a schema id)
+    config.not_yet 8:1 topics[0].when: `when` is not built yet (take it out: every record goes to every block)
+    config.not_yet 9:10 topics[0].schema: schema = "avro" is not built yet (use `json`, `raw` or `text`)
+    config.not_yet 10:1 topics[0].avro_schema_path: `avro_schema_path` is not built yet (use `json`, `raw` or `text`)
+    config.not_yet 11:1 topics[0].schema_registry: `schema_registry` is not built yet (take it out: JSON is sent without a schema id)
     "#);
     assert_eq!(code(&source("[transforms.add_fields]\nenabled = true", "")), "config.not_yet");
     assert_eq!(code(&source("", "schema = \"flatbuffer\"")), "config.not_yet");

@@ -6,6 +6,7 @@
 mod blocks;
 mod definitions;
 mod engine;
+mod errors;
 mod examples;
 mod folder;
 mod given;

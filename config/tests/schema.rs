@@ -127,7 +127,14 @@ fn other_value(path: &str) -> Vec<(&'static str, Value)> {
         "supervision.stall_after" => vec![("supervision.stall_after", json!("3s"))],
         // Each has one value only, which is also what stands there when nothing is written.
         "topics.0.partitions" => vec![("topics.0.partitions", json!(1))],
-        "errors.on_record_error" => vec![("errors.on_record_error", json!("nack"))],
+        "errors.on_record_error" => vec![("errors.on_record_error", json!("skip"))],
+        "errors.max_per_minute" => {
+            vec![("errors.on_record_error", json!("skip")), ("errors.max_per_minute", json!(3))]
+        }
+        "errors.dead_letter_topic" => vec![
+            ("errors.on_record_error", json!("dead_letter")),
+            ("errors.dead_letter_topic", json!("dead")),
+        ],
         "tests.0.filtered" => instead_of_expect("tests.0.filtered", json!(true)),
         "tests.0.error" => instead_of_expect("tests.0.error", json!("payload_not_json")),
         "tests.0.input.schema" => vec![("tests.0.input.schema", json!("raw"))],
@@ -181,7 +188,7 @@ fn base_for(path: &str) -> Value {
 
 #[test]
 fn every_key_of_the_definition_schema_is_read() {
-    let fixed = ["type", "topics.0.partitions", "errors.on_record_error"];
+    let fixed = ["type", "topics.0.partitions"];
     for (path, _) in definition_leaves() {
         let path = path.join(".");
         let mut document = base_for(&path);

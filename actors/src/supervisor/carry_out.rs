@@ -86,8 +86,9 @@ impl SupervisorState {
         let checks = Arc::new(move |told| {
             watcher.cast(SupervisorMsg::Told(told)).ok();
         });
+        let ceiling = self.ceiling.clone();
         self.timers.spawn(async move {
-            let link = OpeningLink { signal, checks };
+            let link = OpeningLink { signal, checks, ceiling };
             let outcome = tree::open(&spec, lease, is_paused, &limits, &link).await;
             supervisor.cast(SupervisorMsg::Opened { epoch, outcome }).ok();
         });

@@ -85,10 +85,13 @@ impl SupervisorState {
             self.checks.delivered(now_ms());
         }
         let metrics = &self.handle.metrics;
-        metrics.sent.increment(u64::from(counts.delivered));
+        let sent = u64::from(counts.delivered - counts.dead_letters);
+        metrics.sent.increment(sent);
+        metrics.filtered.increment(u64::from(counts.filtered));
+        metrics.dead_letters.increment(u64::from(counts.dead_letters));
         metrics.bytes_sent.increment(counts.bytes);
-        self.totals.messages_sent += u64::from(counts.delivered);
-        self.rate.add(counts.delivered, std::time::Instant::now());
+        self.totals.messages_sent += sent;
+        self.rate.add(counts.delivered - counts.dead_letters, std::time::Instant::now());
         if self.spec.definition.verbose {
             tracing::info!(number, records = counts.delivered, bytes = counts.bytes, "batch acked");
         } else {

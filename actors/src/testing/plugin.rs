@@ -29,10 +29,19 @@ pub enum PluginFault {
     PermanentPollError,
     /// The plugin panics in the poll.
     Panic,
-    /// One record of the batch has this payload instead of its number.
+    /// The batch is one record with this payload.
     Poisoned(Vec<u8>),
+    /// The first record of the batch has this payload instead of its number, the others are good.
+    PoisonedFirst(Vec<u8>),
     /// The poll works; a place in the queue.
     Works,
+}
+
+/// The record of a batch that is none of the numbers.
+enum Poison {
+    None,
+    Alone(Vec<u8>),
+    First(Vec<u8>),
 }
 
 /// What the plugin was told, over all openings.
@@ -160,8 +169,11 @@ impl CountingInstance {
         let mut inner = locked(&self.inner);
         let cause = |what: &str| Cause::new("test.poll", what);
         let outcome = match fault {
-            PluginFault::Works | PluginFault::Open(_) => return self.records(&mut inner, None),
-            PluginFault::Poisoned(payload) => return self.records(&mut inner, Some(payload)),
+            PluginFault::Works | PluginFault::Open(_) => return self.records(&mut inner, Poison::None),
+            PluginFault::Poisoned(payload) => return self.records(&mut inner, Poison::Alone(payload)),
+            PluginFault::PoisonedFirst(payload) => {
+                return self.records(&mut inner, Poison::First(payload));
+            }
             PluginFault::Empty => {
                 inner.staged.push_back(None);
                 PollOutcome::Batch(GuestBatch::from_batch(Batch::new(Schema::Json)))
@@ -182,18 +194,25 @@ impl CountingInstance {
         Some(outcome)
     }
 
-    fn records(&self, inner: &mut Instance, poison: Option<Vec<u8>>) -> Option<PollOutcome> {
+    fn records(&self, inner: &mut Instance, poison: Poison) -> Option<PollOutcome> {
         let end = (inner.head + self.plugin.batch).min(self.plugin.total);
         if inner.head == end {
             return None;
         }
         let mut batch = Batch::new(Schema::Json);
-        for n in inner.head..end {
+        let numbers = match poison {
+            Poison::None => inner.head..end,
+            Poison::First(payload) => {
+                batch.push(Record::new(payload));
+                inner.head + 1..end
+            }
+            Poison::Alone(payload) => {
+                batch.push(Record::new(payload));
+                end..end
+            }
+        };
+        for n in numbers {
             batch.push(Record::new(n.to_string().into_bytes()));
-        }
-        if let Some(payload) = poison {
-            batch = Batch::new(Schema::Json);
-            batch.push(Record::new(payload));
         }
         inner.head = end;
         inner.staged.push_back(Some(end));

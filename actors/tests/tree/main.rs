@@ -2,6 +2,7 @@
 
 mod commands;
 mod delivery;
+mod errors;
 mod failures;
 mod looking;
 mod reload;

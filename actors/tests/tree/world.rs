@@ -25,6 +25,7 @@ pub(crate) struct Plan {
     pub(crate) broker: Vec<BrokerFault>,
     pub(crate) store: Vec<StoreFault>,
     pub(crate) supervision: Supervision,
+    pub(crate) errors: ErrorPolicy,
 }
 
 impl Default for Plan {
@@ -37,6 +38,7 @@ impl Default for Plan {
             broker: Vec::new(),
             store: Vec::new(),
             supervision: Supervision::default(),
+            errors: ErrorPolicy::default(),
         }
     }
 }
@@ -60,7 +62,8 @@ impl Plan {
             store: FakeStore::with_faults(self.store),
         };
         let asked = Arc::new(FakeAsked::default());
-        let definition = definition("numbers", self.window, self.supervision);
+        let mut definition = definition("numbers", self.window, self.supervision);
+        definition.errors = self.errors;
         let spec = spec(definition, &plugin, &delivery, asked.clone());
         let engine =
             Engine::start(settings(), vec![Entry::Good(Box::new(spec))]).await.expect("the root starts");

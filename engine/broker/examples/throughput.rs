@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use pico_actors::ports::{BrokerPort, DeliveryEvent};
 use pico_broker::{Admin, BrokerSettings, KafkaBroker};
-use pico_config::{Kafka, Limits, Rule, Template, TopicBlock, Value};
+use pico_config::{ErrorPolicy, Kafka, Limits, Rule, Template, TopicBlock, Value};
 use pico_record::{Provenance, RecordPath, Routed};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Schema};
@@ -97,6 +97,7 @@ impl Port {
             kafka: Kafka { bootstrap_servers: address.to_owned(), ..Kafka::default() },
             limits: Limits::default(),
             blocks: vec![block],
+            errors: ErrorPolicy::default(),
             max_in_flight: window as u32,
             batch_deadline: Duration::from_secs(30),
             idle_after: Duration::from_secs(300),

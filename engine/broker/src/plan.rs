@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metrics::Counter;
 use pico_actors::telemetry;
-use pico_config::{Definition, Kafka, Limits, Replication, TopicBlock};
+use pico_config::{Definition, ErrorPolicy, Kafka, Limits, OnRecordError, Replication, TopicBlock};
 
 use crate::error::c_string;
 use crate::settings::{self, ClientKey, QueueBounds, Settings};
@@ -22,6 +22,8 @@ pub struct BrokerSettings {
     pub limits: Limits,
     /// The source's blocks, in their order.
     pub blocks: Vec<TopicBlock>,
+    /// What it does with records that fail.
+    pub errors: ErrorPolicy,
     /// Batches in flight at once.
     pub max_in_flight: u32,
     /// Longest silence of the client while reports are outstanding.
@@ -41,6 +43,7 @@ impl BrokerSettings {
             kafka: kafka.clone(),
             limits: *limits,
             blocks: definition.topics.clone(),
+            errors: definition.errors.clone(),
             max_in_flight: definition.max_in_flight,
             batch_deadline: definition.supervision.batch_deadline,
             idle_after: IDLE_AFTER,
@@ -54,6 +57,7 @@ impl BrokerSettings {
 pub(crate) struct Plan {
     kafka: Kafka,
     limits: Limits,
+    /// One for each block, and behind them one for the dead letters where there may be any.
     pub(crate) blocks: Vec<BlockPlan>,
     pub(crate) clients: Vec<ClientPlan>,
     pub(crate) batch_deadline: Duration,
@@ -99,6 +103,10 @@ impl Plan {
             client.bounds = QueueBounds::new(&source.limits, source.max_in_flight, sharing);
             client.bounds.messages = source.queue_messages.unwrap_or(client.bounds.messages);
         }
+        if let OnRecordError::DeadLetter { .. } = source.errors.on_record_error {
+            blocks.extend(BlockPlan::of_dead_letters(&source.blocks));
+            clients.iter_mut().take(1).for_each(|client| client.topics_most += 1);
+        }
         let record_bytes_max = settings::record_bytes_max(&source.limits);
         let BrokerSettings { kafka, limits, batch_deadline, idle_after, topics_created, .. } = source;
         Plan { kafka, limits, blocks, clients, batch_deadline, idle_after, record_bytes_max, topics_created }
@@ -112,6 +120,13 @@ impl Plan {
 }
 
 impl BlockPlan {
+    /// Dead letters go through the client of the first block. Their topic is made if a block may make topics, as that
+    /// block does but with the broker's settings: compaction, say, would throw away letters of one key.
+    fn of_dead_letters(blocks: &[TopicBlock]) -> Option<BlockPlan> {
+        let model = blocks.iter().find(|block| block.create_topics).or(blocks.first())?;
+        Some(BlockPlan { topic_settings: Vec::new(), ..BlockPlan::new(0, model) })
+    }
+
     fn new(client: usize, block: &TopicBlock) -> BlockPlan {
         let topic_settings = block.topic_config.iter().map(|(name, value)| (c_string(name), c_string(value)));
         BlockPlan {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use metrics::Counter;
 use pico_actors::ports::{BrokerPort, DeliveryEvent, DeliveryFailure};
 use pico_broker::{Admin, BrokerSettings, KafkaBroker};
-use pico_config::{FieldPath, Illegal, Kafka, Limits, Rule, Template, TopicBlock, Value};
-use pico_record::{Provenance, RecordPath, Routed};
+use pico_config::{ErrorPolicy, FieldPath, Illegal, Kafka, Limits, Rule, Template, TopicBlock, Value};
+use pico_record::{Ceiling, Provenance, RecordPath, Routed};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Record, Schema};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -129,6 +129,7 @@ pub(crate) fn settings(kafka: Kafka, blocks: Vec<TopicBlock>) -> BrokerSettings 
         kafka,
         limits: Limits::default(),
         blocks,
+        errors: ErrorPolicy::default(),
         max_in_flight: 64,
         batch_deadline: Duration::from_secs(20),
         idle_after: Duration::from_secs(300),
@@ -153,6 +154,7 @@ impl Source {
 
     pub(crate) fn with_admin(admin: Admin, settings: BrokerSettings) -> Source {
         let path = RecordPath::new(&settings.blocks, &settings.limits).unwrap();
+        let path = path.with_errors(&settings.errors, "source", Ceiling::default()).unwrap();
         Source { port: KafkaBroker::new(admin.clone(), settings), admin, path, epoch: Arc::default() }
     }
 

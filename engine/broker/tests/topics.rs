@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use metrics::Counter;
 use pico_actors::ports::DeliveryEvent;
 use pico_broker::{Admin, BrokerSettings};
-use pico_config::{Replication, TopicBlock};
+use pico_config::{ErrorPolicy, OnRecordError, Replication, TopicBlock};
 use picomq_connector_sdk::Record;
 
 use crate::support::{
-    Source, by_field, fresh, kafka, logs_of, most_partitions_of, outside, record_for, server, settings,
-    texts_in, texts_in_all, to_topic,
+    Source, by_field, fresh, kafka, log_of, logs_of, most_partitions_of, outside, record_for, server,
+    settings, texts_in, texts_in_all, to_topic,
 };
 
 fn creating() -> TopicBlock {
@@ -214,4 +214,34 @@ fn a_deleted_topic_fails_batches_where_it_may_not_be_made_b085() {
         assert!(!failure.is_client_lost, "{failure:?}");
     }
     assert_eq!(texts_in(&topic).last().unwrap(), "again");
+}
+
+/// Dead letters go where their source's blocks may send, and their topic is made as theirs are.
+#[test]
+fn the_topic_of_dead_letters_is_made_if_a_block_may_make_topics_and_else_holds_the_batch() {
+    let letters = |topic: &str| ErrorPolicy {
+        on_record_error: OnRecordError::DeadLetter { topic: topic.to_owned() },
+        ..ErrorPolicy::default()
+    };
+    let (good, dead, other) = (fresh("letters-good"), fresh("letters-dead"), fresh("letters-other"));
+    let source = |errors, create_topics| {
+        let topic_config = [("cleanup.policy".to_owned(), "compact".to_owned())].into();
+        let block = TopicBlock { create_topics, topic_config, ..by_field() };
+        Source::new(BrokerSettings { errors, ..settings(kafka(&server().plain), vec![block]) })
+    };
+    let bad = || Record::new("{}").with_key("k");
+    // Their topic is a compacted one, which takes none without a key.
+    let keyed = |number| record_for(&good, number).with_key("k");
+
+    source(letters(&dead), true).deliver_json(vec![keyed(1), bad(), keyed(2)]).is_good();
+    let log = |topic: &str| log_of(&server().plain, topic);
+    assert_eq!(log(&good).len(), 2);
+    let letter = &log(&dead)[0];
+    assert_eq!((letter.payload.as_deref(), letter.key.as_deref()), (Some(&b"{}"[..]), Some(&b"k"[..])));
+    let code = letter.headers.iter().find(|(name, _)| name == "picomq.error.code");
+    assert_eq!(code.map(|(_, value)| value.as_slice()), Some(&b"unroutable_record"[..]));
+
+    let failure = source(letters(&other), false).deliver_json(vec![keyed(3), bad()]).failure();
+    assert_eq!(failure.cause.code, "broker.unknown_topic");
+    assert_eq!(log(&good).len(), 2, "nothing of the batch was sent");
 }

@@ -31,6 +31,8 @@ pub(crate) struct Chooser {
     illegal: Illegal,
     fallback: Option<TopicId>,
     allowed: Option<AllowedTopics>,
+    /// A topic that no record may name: the source's dead letters lie there.
+    reserved: Option<Arc<str>>,
     topics_max: usize,
     remembered: HashMap<Box<[u8]>, TopicId>,
     named: HashMap<Arc<str>, Named>,
@@ -67,6 +69,7 @@ enum Unroutable {
     Separator { place: usize, character: char },
     Name { name: String, reason: String },
     NotAllowed { name: String },
+    Reserved { name: String },
     TooMany { name: String },
 }
 
@@ -92,6 +95,7 @@ impl Chooser {
             illegal,
             fallback: None,
             allowed: block.allowed_topics.clone(),
+            reserved: None,
             topics_max: block.max_topics as usize,
             remembered: HashMap::new(),
             named: HashMap::new(),
@@ -103,6 +107,11 @@ impl Chooser {
     /// Where records go that name no topic. Before the first record is chosen for.
     pub(crate) fn set_fallback(&mut self, name: &str, topics: &mut Topics) {
         self.fallback = Some(self.add(name, None, topics));
+    }
+
+    /// A topic that no record may name. Before the first record is chosen for.
+    pub(crate) fn reserve(&mut self, name: Arc<str>) {
+        self.reserved = Some(name);
     }
 
     /// The topic of a record: the one its values name, else the fallback, else the reason why there is none.
@@ -160,6 +169,9 @@ impl Chooser {
             let topic = named.topic;
             self.note_clash(&name, subject, topics);
             return Ok(topic);
+        }
+        if self.reserved.as_deref() == Some(name.as_str()) {
+            return Err(Unroutable::Reserved { name });
         }
         if self.allowed.as_ref().is_some_and(|allowed| !allowed.allows(&name)) {
             return Err(Unroutable::NotAllowed { name });
@@ -257,6 +269,10 @@ impl Chooser {
             Unroutable::NotAllowed { name } => Refusal {
                 reason: format!("{}, which allowed_topics does not match", names(name)),
                 fix: "allow it",
+            },
+            Unroutable::Reserved { name } => Refusal {
+                reason: format!("{}, where the dead letters of this source go", names(name)),
+                fix: "give dead letters another topic",
             },
             Unroutable::TooMany { name } => Refusal {
                 reason: format!("{}, one more than max_topics = {} allows", names(name), self.topics_max),

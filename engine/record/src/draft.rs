@@ -1,5 +1,7 @@
 //! A routed batch in the making: entries as the records come, sorted by topic at the end.
 
+mod aside;
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use crate::chain::Outcome;
 use crate::fault::Fault;
 use crate::origin::Subject;
 use crate::path::{Block, ID_HEADER, Provenance, RecordPath};
+use crate::policy::RecordFault;
 use crate::routed::{Entry, Extra, Group, Routed, Span};
 use crate::topics::{TopicId, Topics};
 
@@ -44,7 +47,15 @@ pub(crate) struct Draft {
     extras: Vec<Extra>,
     bytes: u64,
     filtered: u32,
+    skipped: u32,
+    dead_letters: u32,
+    /// Those that were skipped or set aside.
+    faults: Vec<RecordFault>,
+    /// The topic that the record at hand was on its way to.
+    meant: Option<TopicId>,
 }
+
+pub(crate) use aside::Failed;
 
 const NO_GROUP: u32 = u32::MAX;
 
@@ -99,6 +110,7 @@ impl Draft {
         reading: Reading,
         place: Place,
     ) -> Result<(), Fault> {
+        self.meant = None;
         let outcome = path.prepare(record.payload, reading)?;
         let RecordPath { chain, blocks, fields, topics, record_bytes, header_names, .. } = path;
         let payload = match outcome {
@@ -114,7 +126,9 @@ impl Draft {
         let header_bytes = header_bytes(&record);
         let entries_before = self.entries.len();
         for block in blocks {
+            self.meant = None;
             let topic = block.choose(&subject, topics)?;
+            self.meant = Some(topic);
             let key = self.write_key(block, &subject)?;
             let key_bytes = key.map_or(record.key.map_or(0, <[u8]>::len), |key| key.length as usize);
             let (extras, extra_bytes) = self.write_headers(block, &subject, place, header_names)?;
@@ -158,6 +172,9 @@ impl Draft {
             header_names,
             bytes: self.bytes,
             filtered: self.filtered,
+            skipped: self.skipped,
+            dead_letters: self.dead_letters,
+            faults: self.faults,
         }
     }
 
@@ -275,6 +292,12 @@ impl Place {
     fn write(&self, out: &mut Vec<u8>) {
         let Provenance { life, number } = self.batch;
         write!(out, "{life}/{number}/{}/{}", self.index, self.size).expect("memory takes every write");
+    }
+
+    /// Without the size of the batch.
+    fn write_short(&self, out: &mut Vec<u8>) {
+        let Provenance { life, number } = self.batch;
+        write!(out, "{life}/{number}/{}", self.index).expect("memory takes every write");
     }
 }
 

@@ -45,18 +45,20 @@ pub enum RuleError {
     TooManyHeaders(#[source] TryFromIntError),
 }
 
-/// Why a batch cannot be routed. Nothing of it was produced. Reading it again will not help: a person must change the
-/// definition, the data or the topics.
+/// Why a batch cannot be routed. Nothing of it was produced. Mostly reading it again will not help: a person must change
+/// the definition, the data or the topics.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RouteFailure {
     /// Stable name of the kind of failure: `schema_pair_refused`, `payload_not_json`, `unroutable_record`,
-    /// `record_key_missing`, `record_too_large` or `batch_too_large`.
+    /// `record_key_missing`, `record_too_large`, `batch_too_large`, `too_many_record_errors`, or a codec's or transform's.
     pub code: &'static str,
     /// What was being done to the record. None: the batch as a whole is refused.
     pub stage: Option<Stage>,
     /// For people: the record, the field, the value cut short, and what would be right.
     pub message: String,
+    /// Whether reading the batch again by itself cannot help.
+    pub needs_human: bool,
 }
 
 impl RouteFailure {
@@ -68,6 +70,7 @@ impl RouteFailure {
         RouteFailure {
             code: "schema_pair_refused",
             stage: None,
+            needs_human: true,
             message: format!(
                 "the plugin gives {from} and topics[{block}] asks for {to}, which {way}; write \
                  schema = \"{from}\" or schema = \"raw\""
@@ -79,6 +82,7 @@ impl RouteFailure {
         RouteFailure {
             code: "schema_pair_refused",
             stage: None,
+            needs_human: true,
             message: format!(
                 "transforms[{transform}] does not take {given}, which is what it gets; take it out, or put a convert \
                  transform before it"
@@ -94,6 +98,24 @@ impl RouteFailure {
             None => format!("record {index}"),
         };
         let message = format!("{record}: {}", fault.reason());
-        RouteFailure { code: fault.code(), stage: Some(fault.stage()), message }
+        RouteFailure { code: fault.code(), stage: Some(fault.stage()), message, needs_human: true }
+    }
+
+    /// `[errors]` would set the record aside, and it does not fit there: never lost, so nacked.
+    pub(crate) fn too_large_to_set_aside(self, bytes: u64) -> RouteFailure {
+        let message = format!(
+            "{}; it goes to no dead-letter topic either, as it came with {bytes} bytes: raise limits.record_bytes",
+            self.message
+        );
+        RouteFailure { message, ..self }
+    }
+
+    /// So many records failed within a minute that `[errors]` no longer holds. It may pass with the minute.
+    pub(crate) fn past_ceiling(self, most: u32) -> RouteFailure {
+        let message = format!(
+            "{}; before it {most} records failed within a minute, as many as errors.max_per_minute lets through",
+            self.message
+        );
+        RouteFailure { code: "too_many_record_errors", message, needs_human: false, ..self }
     }
 }

@@ -56,7 +56,6 @@ impl Fault {
     }
 
     /// Whether a policy for single records may act on it. What is wrong with the batch is not.
-    #[allow(dead_code, reason = "the policies of [errors] ask it")]
     pub(crate) fn is_of_the_record(&self) -> bool {
         match self {
             Fault::NotJson(_) | Fault::Unroutable { .. } | Fault::KeyMissing { .. } => true,

@@ -3,7 +3,8 @@
 //!
 //! [`RecordPath`] is compiled from a definition once per opening. It turns a guest's batch into a [`Routed`] one, in
 //! steps ([`Routing`]) or at once. For each record: `chain` (transforms) → for each block of `path`: topic, key,
-//! headers, encoding → an entry of `draft`. A record that fails at any stage (`fault`) leaves nothing in the draft.
+//! headers, encoding → an entry of `draft`. A record that fails at any stage (`fault`) leaves nothing in the draft; what
+//! becomes of it then is `policy`'s.
 //!
 //! Invariants: a record goes to every block or to none; payload bytes that nothing is asked to change leave as they
 //! came; within a topic the order of the plugin is kept; without transforms nothing is allocated for a record
@@ -22,6 +23,7 @@ mod murmur;
 mod origin;
 mod path;
 mod pattern;
+mod policy;
 mod routed;
 mod routing;
 mod shorten;
@@ -32,5 +34,6 @@ pub use error::{RouteFailure, RuleError};
 pub use fault::Stage;
 pub use murmur::murmur2;
 pub use path::{Provenance, RecordPath};
+pub use policy::{Ceiling, Moment, RecordFault, error_header};
 pub use routed::{Group, Outgoing, Routed};
 pub use routing::{Routing, Step};

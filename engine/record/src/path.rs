@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pico_config::{Limits, Rule, Template, TopicBlock};
+use pico_config::{ErrorPolicy, Limits, Rule, Template, TopicBlock};
 use picomq_connector_sdk::Schema;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
@@ -15,6 +15,7 @@ use crate::fault::Fault;
 use crate::json::{Absence, FieldTree, Fields};
 use crate::origin::{Origin, Subject};
 use crate::pattern::Pattern;
+use crate::policy::{Ceiling, DeadLetters, Moment, Policy, error_header};
 use crate::routed::Routed;
 use crate::routing::{Routing, Step};
 use crate::topics::{TopicId, Topics};
@@ -39,6 +40,7 @@ pub struct RecordPath {
     pub(crate) record_bytes: u64,
     /// Names of the headers that are written here, under the numbers that the entries of a batch use.
     pub(crate) header_names: Arc<[Box<str>]>,
+    pub(crate) policy: Policy,
 }
 
 /// One `[[topics]]` block, made ready.
@@ -86,6 +88,7 @@ impl RecordPath {
             topics: Topics::default(),
             record_bytes: limits.record_bytes,
             header_names: Arc::new([]),
+            policy: Policy::default(),
         };
         let mut header_names = Vec::new();
         for (number, block) in blocks.iter().enumerate() {
@@ -95,6 +98,51 @@ impl RecordPath {
         }
         path.header_names = header_names.into();
         Ok(path)
+    }
+
+    /// Does with records that fail what `[errors]` of the source `key` says; without this their batch is refused.
+    /// `ceiling` outlives the path, so that an opening does not begin to count anew.
+    ///
+    /// # Errors
+    /// More header names or blocks than are numbered.
+    pub fn with_errors(
+        mut self,
+        errors: &ErrorPolicy,
+        key: &str,
+        ceiling: Ceiling,
+    ) -> Result<RecordPath, RuleError> {
+        self.policy = Policy::new(errors, ceiling, |topic| self.dead_letters(topic, key))?;
+        Ok(self)
+    }
+
+    fn dead_letters(&mut self, topic: &str, key: &str) -> Result<DeadLetters, RuleError> {
+        let block = u16::try_from(self.blocks.len()).map_err(RuleError::TooManyBlocks)?;
+        let name: Arc<str> = topic.into();
+        for block in &mut self.blocks {
+            if let Destination::Chosen(chooser) = &mut block.destination {
+                chooser.reserve(Arc::clone(&name));
+            }
+        }
+        let mut all = self.header_names.to_vec();
+        let mut names = [0; error_header::ALL.len()];
+        for (number, name) in names.iter_mut().zip(error_header::ALL) {
+            *number = number_of(name, &mut all)?;
+        }
+        self.header_names = all.into();
+        Ok(DeadLetters { topic: self.topics.add(block, name), source: key.into(), names })
+    }
+
+    /// Tells the time, before each batch and as often as whoever routes likes: the path asks no clock.
+    pub fn set_now(&mut self, now: Moment) {
+        self.policy.now = now;
+    }
+
+    /// Where every record goes, if that is one topic.
+    pub(crate) fn only_topic(&self) -> Option<TopicId> {
+        match self.blocks.as_slice() {
+            [Block { destination: Destination::One(topic), .. }] => Some(*topic),
+            _ => None,
+        }
     }
 
     /// Begins with a batch; the rest is done in steps, so that a big one does not hold its thread.
@@ -108,7 +156,8 @@ impl RecordPath {
     /// Routes a batch at once.
     ///
     /// # Errors
-    /// The first record that cannot be sent as the definition says. Nothing of the batch was produced.
+    /// The first record that cannot be sent as the definition says and is not for `[errors]` to set aside. Nothing of
+    /// the batch was produced.
     pub fn route(&mut self, batch: GuestBatch, provenance: Provenance) -> Result<Routed, RouteFailure> {
         let mut routing = self.begin(batch, provenance)?;
         loop {

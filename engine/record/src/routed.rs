@@ -6,6 +6,7 @@ use std::sync::Arc;
 use picomq_connector_sdk::ffi::host::{GuestBatch, RecordView};
 
 use crate::path::ID_HEADER;
+use crate::policy::RecordFault;
 
 /// A batch with a topic for every record, ready to be produced. Only a [`RecordPath`](crate::RecordPath) makes one.
 ///
@@ -23,12 +24,15 @@ pub struct Routed {
     pub(crate) header_names: Arc<[Box<str>]>,
     pub(crate) bytes: u64,
     pub(crate) filtered: u32,
+    pub(crate) skipped: u32,
+    pub(crate) dead_letters: u32,
+    pub(crate) faults: Vec<RecordFault>,
 }
 
 /// What goes to one topic of one block, in the order in which the plugin gave it.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Position of the block among `[[topics]]`.
+    /// Position of the block among `[[topics]]`; their number for the dead-letter topic.
     pub block: u16,
     /// The same allocation in every batch of this opening.
     pub topic: Arc<str>,
@@ -72,6 +76,7 @@ pub struct Outgoing<'a> {
     pub key: Option<&'a [u8]>,
     /// Milliseconds since the Unix epoch; None lets the broker client take the time of producing.
     pub timestamp_ms: Option<i64>,
+    index: u32,
     record: RecordView<'a>,
     routed: &'a Routed,
     extras: &'a [Extra],
@@ -96,14 +101,29 @@ impl Routed {
         self.batch.len() as u32
     }
 
-    /// Records to produce: every record once for each block.
+    /// Records to produce: every record once for each block, and the dead letters.
     pub fn outgoing(&self) -> u32 {
         self.entries.len() as u32
     }
 
-    /// Records that go to no block.
+    /// Records that a rule of the definition drops, or that no block wants.
     pub fn filtered(&self) -> u32 {
         self.filtered
+    }
+
+    /// Records that failed and go nowhere, because `[errors]` says so.
+    pub fn skipped(&self) -> u32 {
+        self.skipped
+    }
+
+    /// Records that failed and go to the dead-letter topic.
+    pub fn dead_letters(&self) -> u32 {
+        self.dead_letters
+    }
+
+    /// Why each of the skipped and dead-lettered records failed, in the order of the plugin.
+    pub fn faults(&self) -> &[RecordFault] {
+        &self.faults
     }
 
     /// Payloads, keys and headers of what is to be produced.
@@ -144,6 +164,7 @@ impl Routed {
                 None => record.key,
             },
             timestamp_ms: record.timestamp_ms,
+            index: entry.record,
             record,
             routed: self,
             extras: entry.extras.of(&self.extras),
@@ -170,6 +191,16 @@ impl fmt::Debug for Outgoing<'_> {
 }
 
 impl<'a> Outgoing<'a> {
+    /// Position in the plugin's batch.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The plugin's own name of the record.
+    pub fn id(&self) -> Option<&'a str> {
+        self.record.id
+    }
+
     /// Whether [`headers`](Outgoing::headers) yields anything.
     pub fn has_headers(&self) -> bool {
         self.headers().next().is_some()

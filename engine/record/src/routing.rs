@@ -3,7 +3,7 @@
 use picomq_connector_sdk::Schema;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
-use crate::draft::{Draft, Place, Reading};
+use crate::draft::{Draft, Failed, Place, Reading};
 use crate::error::RouteFailure;
 use crate::path::{Provenance, RecordPath};
 use crate::routed::Routed;
@@ -43,16 +43,18 @@ impl Routing {
     /// Routes up to `records` more, by the path it was begun with.
     ///
     /// # Errors
-    /// The first record that cannot be sent as the definition says. Nothing of the batch was produced.
+    /// The first record that cannot be sent as the definition says and is not for `[errors]` to set aside. Nothing of
+    /// the batch was produced.
     pub fn step(mut self, path: &mut RecordPath, records: usize) -> Result<Step, RouteFailure> {
         let size = self.batch.len();
         let end = self.next.saturating_add(records).min(size);
         for index in self.next..end {
             let record = self.batch.record(index);
             let place = Place { batch: self.provenance, index: index as u32, size };
-            self.draft
-                .add(path, record, self.reading, place)
-                .map_err(|fault| RouteFailure::of_record(&fault, index, record.id))?;
+            if let Err(fault) = self.draft.add(path, record, self.reading, place) {
+                let schema = self.batch.schema();
+                self.draft.settle(path, &Failed { record, schema, place, fault })?;
+            }
         }
         self.next = end;
         Ok(if end == size {
