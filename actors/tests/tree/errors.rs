@@ -22,7 +22,7 @@ fn log(world: &World) -> (Vec<u64>, usize) {
     let log = world.delivery.broker.log();
     let (dead, good): (Vec<_>, Vec<_>) = log.into_iter().partition(|record| record.topic == "dead");
     assert!(dead.iter().all(|record| record.payload == POISON), "{dead:?}");
-    let number = |payload: Vec<u8>| String::from_utf8(payload).unwrap().parse().unwrap();
+    let number = |payload: Vec<u8>| String::from_utf8(payload).expect("text").parse().expect("a number");
     (good.into_iter().map(|record| number(record.payload)).collect(), dead.len())
 }
 

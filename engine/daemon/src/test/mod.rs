@@ -80,7 +80,7 @@ fn run_tests(definition: &Definition, limits: &Limits) -> Result<File, RuleError
 fn actual(path: &mut RecordPath, test: &RecordTest) -> Actual {
     let routed = match path.route(batch(test), PROVENANCE) {
         Ok(routed) => routed,
-        Err(RouteFailure { code, message, stage: _ }) => {
+        Err(RouteFailure { code, message, stage: _, needs_human: _ }) => {
             return Actual::Failed { code: code.to_owned(), message };
         }
     };
