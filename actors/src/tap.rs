@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::lifecycle::BatchId;
 pub use glob::Glob;
-pub use sample::Sample;
+pub use sample::{Piece, Sample};
 
 /// Records a listener is shown in a second.
 const SHOWN_PER_SECOND: f64 = 100.0;

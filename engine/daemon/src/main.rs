@@ -11,6 +11,7 @@ mod client;
 mod definition_check;
 mod dev;
 mod error;
+mod events;
 mod findings;
 mod leave;
 mod output;

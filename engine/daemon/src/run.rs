@@ -8,9 +8,10 @@ use pico_config::{Engine, Env, Finding, Http, Location, LogFormat, Severity, Sta
 use pico_state::AnyStore;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::api::{self, Api, Gate, Listener, Paths, Readiness};
+use crate::api::{self, Api, Gate, Listener, Paths, Readiness, Streams};
 use crate::cli::{Cli, Format, RunArguments};
 use crate::error::Error;
+use crate::events::Events;
 use crate::findings;
 use crate::leave::Exit;
 use crate::output::{self, Stream};
@@ -103,6 +104,8 @@ impl Daemon {
         if let Some(reloads) = reloads.as_ref().filter(|_| engine.connectors.watch) {
             reloads.watch();
         }
+        let events = Events::of_process();
+        tokio::spawn(events.clone().follow(running.news()));
         let api = Api {
             engine: running.clone(),
             store,
@@ -114,6 +117,8 @@ impl Daemon {
             paths,
             plugins: catalog,
             reloads: reloads.clone(),
+            events,
+            streams: Streams::new(),
             warnings: reach::warnings(&engine.kafka),
         };
         let address = listener.map(|listener| serve(listener, api, &engine.http)).transpose()?;

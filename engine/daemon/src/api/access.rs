@@ -56,7 +56,6 @@ impl Caller {
     }
 
     /// Whether this one may do everything.
-    #[cfg(test)]
     pub(crate) fn is_admin(&self) -> bool {
         match self {
             Caller::Local | Caller::Holder { role: Role::Admin, .. } => true,

@@ -3,7 +3,9 @@
 
 mod access;
 mod bodies;
+mod commands;
 mod cors;
+mod events;
 mod failures;
 mod guard;
 mod health;
@@ -16,6 +18,8 @@ mod reload;
 mod server;
 mod sources;
 mod stats;
+mod streams;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -31,6 +35,7 @@ use pico_config::Http;
 use pico_state::AnyStore;
 use serde::Serialize;
 
+use crate::events::Events;
 use crate::plugins::Catalog;
 use crate::process::{Meter, Started};
 use crate::reload::Reloads;
@@ -42,6 +47,7 @@ pub(crate) use access::KEY_HEADER;
 pub(crate) use guard::Gate;
 pub(crate) use readiness::Readiness;
 pub(crate) use server::Listener;
+pub(crate) use streams::Streams;
 
 /// What the handlers look at.
 pub(crate) struct Api {
@@ -65,6 +71,10 @@ pub(crate) struct Api {
     pub(crate) plugins: Catalog,
     /// None: definitions are not taken up again.
     pub(crate) reloads: Option<Reloads>,
+    /// What happened lately.
+    pub(crate) events: Events,
+    /// Places of clients that listen.
+    pub(crate) streams: Streams,
     /// What is unsafe about the configuration, for `/stats`.
     pub(crate) warnings: Vec<String>,
 }
@@ -120,8 +130,11 @@ pub(crate) fn router(api: Api, gate: Gate, http: &Http) -> Router {
         .route("/ready", get(health::ready))
         .route("/stats", get(stats::stats))
         .route("/plugins", get(plugins::plugins))
+        .route("/events", get(events::events))
         .route("/sources", get(sources::list))
         .route("/sources/{key}", get(sources::one))
+        .route("/sources/{key}/tail", get(tail::tail))
+        .route("/sources/{key}/commands/{name}", post(commands::command))
         .route("/sources/{key}/restart", post(sources::restart))
         .route("/sources/{key}/pause", post(sources::pause))
         .route("/sources/{key}/resume", post(sources::resume))

@@ -48,6 +48,12 @@ impl Readiness {
         self.state.send_modify(|state| state.is_draining = true);
     }
 
+    /// Resolves once the process ends.
+    pub(crate) async fn until_draining(&self) {
+        // The sender lives as long as this does.
+        self.state.subscribe().wait_for(|state| state.is_draining).await.ok();
+    }
+
     /// What stands in the way; empty when it is ready.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let state = self.state.borrow().clone();

@@ -19,7 +19,7 @@ const NOTE: HeaderName = HeaderName::from_static("picomq-note");
 const NOT_KEPT: &str =
     "not kept over a restart of the process: the state store is HTTP; enabled = false keeps a source stopped";
 
-type Key = Result<Path<String>, PathRejection>;
+pub(super) type Key = Result<Path<String>, PathRejection>;
 
 /// All sources, those among them whose file could not be read.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Json<Vec<SourceView>> {
@@ -73,7 +73,7 @@ fn taken(command: Command, is_kept: bool) -> Response {
 }
 
 /// A key that is not even text is a key that no source has.
-fn readable(key: Key) -> Result<String, Problem> {
+pub(super) fn readable(key: Key) -> Result<String, Problem> {
     match key {
         Ok(Path(key)) => Ok(key),
         Err(rejection) => Err(Problem::new(StatusCode::NOT_FOUND, "source_not_found", rejection.body_text())),

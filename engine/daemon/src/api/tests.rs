@@ -17,6 +17,7 @@ use super::*;
 use crate::process::Started;
 
 mod keys;
+mod listening;
 
 const DEFINITION: &str = r#"
 type = "source"
@@ -52,6 +53,7 @@ struct Server {
     readiness: Readiness,
     engine: Engine,
     _state: tempfile::TempDir,
+    events: Events,
 }
 
 impl Server {
@@ -67,6 +69,8 @@ impl Server {
         let readiness = Readiness::new();
         let folder = tempfile::tempdir().unwrap();
         let state = pico_config::StateConfig::File { path: folder.path().to_owned() };
+        let events = Events::new();
+        tokio::spawn(events.clone().follow(running.news()));
         let api = Api {
             engine: running.clone(),
             store: AnyStore::of(&state).unwrap(),
@@ -83,11 +87,13 @@ impl Server {
             },
             plugins: Catalog::new(&engine, &[]),
             reloads: None,
+            events: events.clone(),
+            streams: Streams::new(),
             warnings: vec!["unsafe".to_owned()],
         };
         let gate = Gate::new(&engine.http, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))).unwrap();
         let router = router(api, gate, &engine.http);
-        Server { router, readiness, engine: running, _state: folder }
+        Server { router, readiness, engine: running, _state: folder, events }
     }
 
     async fn ask(&self, method: &str, path: &str) -> (u16, String, Value) {

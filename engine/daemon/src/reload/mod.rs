@@ -7,6 +7,7 @@ mod digest;
 mod foreign;
 mod plan;
 mod set;
+mod told;
 mod watch;
 
 use std::path::PathBuf;
@@ -158,6 +159,7 @@ impl Reloads {
         service_manager::reloading();
         let outcome = self.carry_out_alone(trigger, expected, &mut last).await;
         service_manager::ready(last.owners.len());
+        told::tell(trigger, &outcome);
         outcome
     }
 

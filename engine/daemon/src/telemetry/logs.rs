@@ -11,6 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::Limit;
 use crate::error::Error;
+use crate::events::{EventLayer, Events};
 use crate::output::Stream;
 
 /// Directives such as `info,pico_broker=debug`.
@@ -53,7 +54,8 @@ pub(crate) fn start_logs(logs: Logs, env: &Env) -> Result<Limit, Error> {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     let limit = Limit::default();
-    tracing_subscriber::registry().with(lines.with_filter(limit.clone()).with_filter(filter)).init();
+    let both = lines.and_then(EventLayer::new(Events::of_process()));
+    tracing_subscriber::registry().with(both.with_filter(limit.clone()).with_filter(filter)).init();
     Ok(limit)
 }
 
