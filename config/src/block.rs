@@ -7,7 +7,7 @@ use std::time::Duration;
 use picomq_connector_sdk::Schema;
 use regex::Regex;
 
-use crate::{ParseError, Properties, Rule, Template};
+use crate::{ParseError, Properties, RecordSchema, Rule, SchemaRegistry, Template};
 
 /// A checked block.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,10 @@ pub struct TopicBlock {
     pub rule: Rule,
     /// Encoding on the wire (json).
     pub schema: Schema,
+    /// What encodes JSON into `schema`. None: records must come in it already.
+    pub record_schema: Option<RecordSchema>,
+    /// Whether payloads get the frame of Confluent's wire format, and whose id it holds.
+    pub schema_registry: Option<SchemaRegistry>,
     /// librdkafka's `batch.num.messages` (1000), 1 to 1,000,000.
     pub batch_length: u32,
     /// librdkafka's `linger.ms` (0 s), whole milliseconds, at most 900 s.
@@ -46,6 +50,8 @@ impl TopicBlock {
         TopicBlock {
             rule,
             schema: Schema::Json,
+            record_schema: None,
+            schema_registry: None,
             batch_length: 1000,
             linger: Duration::ZERO,
             create_topics: false,

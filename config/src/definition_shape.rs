@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::error_policy::ERRORS;
+use crate::schema_shape;
 use crate::shape::{Field, Kind, Names, Shape, TIME, field, not_yet, required, time, words};
 use crate::test_shape::TEST;
 
 const NO_TRANSFORMS: &str = "take it out: records are delivered as the plugin gives them";
-const OTHER_SCHEMA: &str = "use `json`, `raw` or `text`";
 
 pub(crate) static DEFINITION: Shape = Shape {
     fields: &[
@@ -89,15 +89,7 @@ pub(crate) static BLOCK: Shape = Shape {
         required("topic", Kind::TextOrTable(&RULE), "A literal topic name or a routing rule."),
         field(
             "schema",
-            Kind::Word {
-                words: &["json", "raw", "text"],
-                later: &[
-                    ("proto", OTHER_SCHEMA),
-                    ("flatbuffer", OTHER_SCHEMA),
-                    ("flat_buffer", OTHER_SCHEMA),
-                    ("avro", OTHER_SCHEMA),
-                ],
-            },
+            words(&["json", "raw", "text", "proto", "flatbuffer", "flat_buffer", "avro"]),
             "\"json\"",
             "Encoding on the wire.",
         ),
@@ -159,14 +151,19 @@ pub(crate) static BLOCK: Shape = Shape {
             "Other librdkafka producer settings, except those the engine owns and those that reach files, URLs or other brokers.",
         ),
         not_yet("when", "take it out: every record goes to every block"),
-        not_yet("avro_schema_json", OTHER_SCHEMA),
-        not_yet("avro_schema_path", OTHER_SCHEMA),
-        not_yet("proto_schema_path", OTHER_SCHEMA),
-        not_yet("proto_message", OTHER_SCHEMA),
-        not_yet("proto_descriptor_set", OTHER_SCHEMA),
-        not_yet("flatbuffer_schema_path", OTHER_SCHEMA),
-        not_yet("flatbuffer_root", OTHER_SCHEMA),
-        not_yet("schema_registry", "take it out: JSON is sent without a schema id"),
+        not_yet(
+            "avro_schema",
+            "write avro_schema_path or avro_schema_json: a schema that comes with the records is not taken yet",
+        ),
+        schema_shape::AVRO_SCHEMA_JSON,
+        schema_shape::AVRO_SCHEMA_PATH,
+        schema_shape::PROTO_SCHEMA_PATH,
+        schema_shape::PROTO_INCLUDE_PATHS,
+        schema_shape::PROTO_MESSAGE,
+        schema_shape::PROTO_DESCRIPTOR_SET,
+        schema_shape::FLATBUFFER_SCHEMA_PATH,
+        schema_shape::FLATBUFFER_ROOT,
+        schema_shape::SCHEMA_REGISTRY,
     ],
     foreign: &[
         ("name", "the name of a topic is `topic`"),

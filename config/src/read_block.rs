@@ -7,7 +7,9 @@ use picomq_connector_sdk::Schema;
 use crate::checked::{Fields, NamedText};
 use crate::context::{Context, Draft, Place};
 use crate::properties::{self, Deadline, Table};
+use crate::read_registry::read_registry;
 use crate::read_rule::read_rule;
+use crate::read_schema::read_schema;
 use crate::{AllowedTopics, Replication, Rule, Template, TopicBlock};
 
 /// Headers that the engine writes itself begin so.
@@ -30,9 +32,14 @@ pub(crate) fn read_block(cx: &mut Context<'_>, fields: &Fields) -> Option<ReadBl
     let record_key = fields.text("record_key").and_then(|(text, place)| template(cx, text, place, has_value));
     let headers = headers(cx, fields.texts("headers"), has_value);
     let (properties, deadline) = properties::read(cx, fields.texts("properties"), Table::Block);
+    let schema = schema(fields);
+    let record_schema = read_schema(cx, fields, schema);
+    let schema_registry = read_registry(cx, fields, rule.as_ref(), schema);
     let base = TopicBlock::new(rule?);
     let block = TopicBlock {
-        schema: schema(fields),
+        schema,
+        record_schema,
+        schema_registry,
         batch_length: fields.number_u32("batch_length").unwrap_or(base.batch_length),
         linger,
         create_topics: fields.flag("create_topics").unwrap_or(base.create_topics),
@@ -57,6 +64,9 @@ fn schema(fields: &Fields) -> Schema {
     match fields.word("schema") {
         Some("raw") => Schema::Raw,
         Some("text") => Schema::Text,
+        Some("proto") => Schema::Proto,
+        Some("flatbuffer" | "flat_buffer") => Schema::FlatBuffer,
+        Some("avro") => Schema::Avro,
         Some(_) | None => Schema::Json,
     }
 }

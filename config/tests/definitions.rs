@@ -60,7 +60,7 @@ fn wrong_values_are_refused_with_what_would_be_right_b136() {
     insta::assert_snapshot!(refused(&source("", "linger_time = 5")), @r#"config.wrong_type 7:15 topics[0].linger_time: `linger_time` must be a duration, such as "500ms", not an integer (write a unit: linger_time = "5ms" or linger_time = "5s")"#);
     insta::assert_snapshot!(refused(&source("", "partitions = 3")), @r#"config.partitions_unsupported 7:14 topics[0].partitions: `partitions` is 3: a topic has exactly one partition (take the line out, or spread records with topic = { strategy = "hash", … })"#);
     insta::assert_snapshot!(refused(&source("enabled = \"yes\"", "")), @"config.wrong_type 4:11 enabled: `enabled` must be true or false, not a string");
-    insta::assert_snapshot!(refused(&source("", "schema = \"jsn\"")), @"config.unknown_value 7:10 topics[0].schema: `schema` must be one of `json`, `raw`, `text`, not `jsn` (did you mean `json`?)");
+    insta::assert_snapshot!(refused(&source("", "schema = \"jsn\"")), @"config.unknown_value 7:10 topics[0].schema: `schema` must be one of `json`, `raw`, `text`, `proto`, `flatbuffer`, `flat_buffer`, `avro`, not `jsn` (did you mean `json`?)");
 }
 
 #[test]
@@ -89,17 +89,13 @@ fn every_syntax_error_is_reported() {
 #[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
     let top = "[[transforms]]\ntype = \"jq\"";
-    let block = "when = \".x\"\nschema = \"avro\"\navro_schema_path = \"x\"\nschema_registry = \"http://localhost:8081\"";
+    let block = "when = \".x\"\navro_schema = \"from_source\"";
     insta::assert_snapshot!(refused(&source(top, block)), @r#"
     config.not_yet 4:3 transforms: `transforms` is not built yet (take it out: records are delivered as the plugin gives them)
     config.not_yet 8:1 topics[0].when: `when` is not built yet (take it out: every record goes to every block)
-    config.not_yet 9:10 topics[0].schema: schema = "avro" is not built yet (use `json`, `raw` or `text`)
-    config.not_yet 10:1 topics[0].avro_schema_path: `avro_schema_path` is not built yet (use `json`, `raw` or `text`)
-    config.not_yet 11:1 topics[0].schema_registry: `schema_registry` is not built yet (take it out: JSON is sent without a schema id)
+    config.not_yet 9:1 topics[0].avro_schema: `avro_schema` is not built yet (write avro_schema_path or avro_schema_json: a schema that comes with the records is not taken yet)
     "#);
     assert_eq!(code(&source("[transforms.add_fields]\nenabled = true", "")), "config.not_yet");
-    assert_eq!(code(&source("", "schema = \"flatbuffer\"")), "config.not_yet");
-    assert_eq!(code(&source("", "schema = \"flat_buffer\"")), "config.not_yet");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod panics;
 mod plugin_path;
 mod plugin_schema;
 mod properties;
+mod record_schemas;
 mod record_tests;
 mod references;
 mod schema;

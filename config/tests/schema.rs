@@ -166,6 +166,31 @@ fn value_of_a_test(path: &str) -> Vec<(&'static str, Value)> {
     }
 }
 
+/// Any text; schemas are read here, and compiled elsewhere.
+const A_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
+type Pairs = Vec<(&'static str, Value)>;
+
+fn avro(extra: Pairs) -> Pairs {
+    [vec![("topics.0.schema", json!("avro"))], extra].concat()
+}
+
+fn proto(extra: Pairs) -> Pairs {
+    [vec![("topics.0.schema", json!("proto")), ("topics.0.proto_schema_path", json!(A_FILE))], extra].concat()
+}
+
+fn flatbuffer(extra: Pairs) -> Pairs {
+    [
+        vec![("topics.0.schema", json!("flatbuffer")), ("topics.0.flatbuffer_schema_path", json!(A_FILE))],
+        extra,
+    ]
+    .concat()
+}
+
+fn registry(extra: Pairs) -> Pairs {
+    [vec![("topics.0.schema_registry.url", json!("http://r"))], extra].concat()
+}
+
 /// A test has one of three expectations; the base has the first.
 fn instead_of_expect(path: &'static str, value: Value) -> Vec<(&'static str, Value)> {
     vec![("tests.0.expect", json!([])), (path, value)]
@@ -375,10 +400,14 @@ fn every_key_has_a_line_of_text_and_every_default_is_taken() {
         assert!(schema["description"].as_str().is_some_and(|text| text.len() > 5), "{path:?}");
         described += 1;
         if let Some(default) = schema.get("default") {
-            let mut document = base_for(&path[0]);
+            let (mut document, mut plain) = (base_for(&path[0]), base());
+            if path.contains(&"schema_registry".to_owned()) {
+                plain["topics"][0]["schema_registry"] = json!({ "url": "http://r" });
+                document = plain.clone();
+            }
             put(&mut document, &path, default.clone());
             if !path.contains(&"topic".to_owned()) {
-                assert_eq!(load(&document).0, load(&base()).0, "{path:?} = {default}");
+                assert_eq!(load(&document).0, load(&plain).0, "{path:?} = {default}");
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pico_config::{Definition, Engine, Finding, Location, Severity};
+use pico_config::{Definition, Engine, Finding, Location, Severity, TopicBlock};
+use pico_record::codec::{Codec, SchemaError, registered};
 use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use crate::plugins::executable_folder;
 /// Everything that would keep this definition from running, and what its plugin would ignore. Loads its library.
 pub(crate) fn findings(definition: &Definition, engine: &Engine) -> Vec<Finding> {
     let mut all = properties(definition, engine);
+    all.extend(definition.topics.iter().flat_map(schema));
     match library(definition, engine) {
         Ok(info) => all.extend(fit(&mut definition.clone(), &info)),
         Err(finding) => all.push(*finding),
@@ -77,6 +79,20 @@ pub(crate) fn fit(definition: &mut Definition, info: &PluginInfo) -> Vec<Finding
         all.push(finding.with_path("max_in_flight").with_hint("remove the line, or set max_in_flight = 1"));
     }
     all
+}
+
+/// Why the schema of a block cannot be used, and why no registry can be asked about it.
+fn schema(block: &TopicBlock) -> Vec<Finding> {
+    let Some(schema) = &block.record_schema else { return Vec::new() };
+    let refused = Codec::compile(&schema.source).err();
+    let unknown = block.schema_registry.as_ref().and_then(|_| registered(&schema.source).err());
+    let finding = |error: SchemaError| {
+        let file = schema.file.as_ref().map_or(String::new(), |file| format!(" of {}", file.display()));
+        let reason = format!("the {} schema{file} cannot be used: {error}", block.schema);
+        Finding::new("config.bad_schema", Severity::Error, schema.location.clone(), reason)
+            .with_path(&schema.path)
+    };
+    refused.or(unknown).map(finding).into_iter().collect()
 }
 
 /// What librdkafka itself says of the settings; it is asked without a broker.

@@ -45,6 +45,38 @@ fn a_missing_plugin_is_found_at_its_line() {
 }
 
 #[test]
+fn a_schema_that_cannot_be_used_is_found_with_its_file_and_place() {
+    let folder = Folder::new();
+    let block = |more: &str| format!("[[topics]]\ntopic = \"x\"\n{more}\n");
+    folder.write("r.avsc", "{\"type\": \"record\",\n  oops}");
+    folder.write("p/m.proto", "syntax = \"proto3\";\nmessage M {\n  strin name = 1;\n}\n");
+    folder.write("m.bfbs", "namespace m;");
+    let blocks = [
+        block("schema = \"avro\"\navro_schema_path = \"r.avsc\""),
+        block("schema = \"proto\"\nproto_schema_path = \"p/m.proto\""),
+        block("schema = \"flatbuffer\"\nflatbuffer_schema_path = \"m.bfbs\""),
+    ];
+    folder.write(
+        "a.toml",
+        &format!("type = \"source\"\nkey = \"a\"\npath = \"libnothing\"\n{}", blocks.concat()),
+    );
+
+    let (code, out, _) = folder.told(&["check", "a.toml"]);
+
+    assert_eq!(code, 2, "{out}");
+    for finding in [
+        "a.toml:7:20: error[config.bad_schema]: the avro schema of ",
+        "r.avsc cannot be used: it is not JSON: key must be a string at line 2 column 3",
+        "a.toml:11:21: error[config.bad_schema]: the proto schema of ",
+        "m.proto:3:3",
+        "a.toml:15:26: error[config.bad_schema]: the flatbuffer schema of ",
+        "flatc --binary --schema",
+    ] {
+        assert!(out.contains(finding), "{finding}: {out}");
+    }
+}
+
+#[test]
 fn github_annotations_and_json_carry_the_same_findings() {
     let folder = Folder::new();
     folder.write("good.toml", GOOD);

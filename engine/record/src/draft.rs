@@ -8,6 +8,7 @@ use std::sync::Arc;
 use picomq_connector_sdk::ffi::host::{GuestBatch, RecordView};
 
 use crate::chain::Outcome;
+use crate::convert::Convert;
 use crate::fault::Fault;
 use crate::origin::Subject;
 use crate::path::{Block, ID_HEADER, Provenance, RecordPath};

@@ -4,6 +4,7 @@ use std::num::TryFromIntError;
 
 use picomq_connector_sdk::Schema;
 
+use crate::codec::SchemaError;
 use crate::fault::{Fault, Stage};
 
 /// Why the blocks of a definition make no record path. A person has to change the definition.
@@ -37,6 +38,22 @@ pub enum RuleError {
         /// The expression.
         allowed: String,
     },
+    /// The schema of a block cannot be used.
+    #[error("the {schema} schema of topics[{block}] cannot be used: {reason}")]
+    Schema {
+        /// Position among `[[topics]]`.
+        block: u16,
+        /// The block's schema.
+        schema: Schema,
+        /// Why not.
+        reason: SchemaError,
+    },
+    /// A block wants the frame of a registry, and the schema's id is not known.
+    #[error("the schema of topics[{block}] has no id from its registry")]
+    NoSchemaId {
+        /// Position among `[[topics]]`.
+        block: u16,
+    },
     /// More blocks than are numbered.
     #[error("a definition has at most 65,536 [[topics]] blocks")]
     TooManyBlocks(#[source] TryFromIntError),
@@ -63,17 +80,27 @@ pub struct RouteFailure {
 
 impl RouteFailure {
     pub(crate) fn schema_pair(from: Schema, to: Schema, block: u16) -> RouteFailure {
-        let way = match (from, to) {
-            (Schema::Json, Schema::Proto | Schema::FlatBuffer | Schema::Avro) => "is not built yet",
-            _ => "has no conversion",
+        let fix = match (from, to) {
+            (Schema::Json, Schema::Avro) => "give the block a schema: avro_schema_path",
+            (Schema::Json, Schema::Proto) => "give the block a schema: proto_schema_path",
+            (Schema::Json, Schema::FlatBuffer) => "give the block a schema: flatbuffer_schema_path",
+            (Schema::Avro, Schema::Json | Schema::Text) => "put an avro_convert transform before it",
+            (Schema::Proto, Schema::Json | Schema::Text) => "put a proto_convert transform before it",
+            (Schema::FlatBuffer, Schema::Json | Schema::Text) => {
+                "put a flatbuffer_convert transform before it"
+            }
+            (
+                Schema::Json | Schema::Raw | Schema::Text | Schema::Proto | Schema::FlatBuffer | Schema::Avro,
+                _,
+            ) => "there is no conversion between them",
         };
         RouteFailure {
             code: "schema_pair_refused",
             stage: None,
             needs_human: true,
             message: format!(
-                "the plugin gives {from} and topics[{block}] asks for {to}, which {way}; write \
-                 schema = \"{from}\" or schema = \"raw\""
+                "the records are {from} and topics[{block}] asks for {to}: {fix}; or write schema = \"{from}\" or \
+                 schema = \"raw\""
             ),
         }
     }

@@ -14,8 +14,10 @@
 
 mod chain;
 mod chooser;
+pub mod codec;
 mod convert;
 mod draft;
+mod encoder;
 mod error;
 mod fault;
 mod json;

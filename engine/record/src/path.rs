@@ -8,8 +8,9 @@ use picomq_connector_sdk::ffi::host::GuestBatch;
 
 use crate::chain::{Chain, Outcome};
 use crate::chooser::{Chooser, Clash};
-use crate::convert::Convert;
+use crate::codec::Codec;
 use crate::draft::Reading;
+use crate::encoder::Encoder;
 use crate::error::{RouteFailure, RuleError};
 use crate::fault::Fault;
 use crate::json::{Absence, FieldTree, Fields};
@@ -49,7 +50,7 @@ pub(crate) struct Block {
     pub(crate) number: u16,
     pub(crate) schema: Schema,
     /// From what leaves the transforms to `schema`. None: the bytes leave as they are.
-    pub(crate) encoder: Option<Box<dyn Convert>>,
+    pub(crate) encoder: Option<Encoder>,
     pub(crate) destination: Destination,
     pub(crate) record_key: Option<Pattern>,
     /// With the number of the name.
@@ -145,6 +146,21 @@ impl RecordPath {
         }
     }
 
+    /// Gives the blocks with a `schema_registry` the ids of their schemas, by the blocks' positions.
+    ///
+    /// # Errors
+    /// [`RuleError::NoSchemaId`] where such a block has none.
+    pub fn set_schema_ids(&mut self, blocks: &[TopicBlock], ids: &[Option<u32>]) -> Result<(), RuleError> {
+        for (compiled, block) in
+            self.blocks.iter_mut().zip(blocks).filter(|(_, block)| block.schema_registry.is_some())
+        {
+            let id = ids.get(usize::from(compiled.number)).copied().flatten();
+            let id = id.ok_or(RuleError::NoSchemaId { block: compiled.number })?;
+            compiled.encoder.get_or_insert_with(|| Encoder::new(block.schema, None)).set_id(id);
+        }
+        Ok(())
+    }
+
     /// Begins with a batch; the rest is done in steps, so that a big one does not hold its thread.
     ///
     /// # Errors
@@ -232,13 +248,21 @@ impl RecordPath {
         Ok(Block {
             number,
             schema: block.schema,
-            encoder: None,
+            encoder: encoder(number, block)?,
             destination,
             record_key,
             headers,
             provenance,
         })
     }
+}
+
+/// The encoder of a block with a schema of its own.
+fn encoder(block: u16, of: &TopicBlock) -> Result<Option<Encoder>, RuleError> {
+    let Some(schema) = &of.record_schema else { return Ok(None) };
+    let codec = Codec::compile(&schema.source);
+    let codec = codec.map_err(|reason| RuleError::Schema { block, schema: of.schema, reason })?;
+    Ok(Some(Encoder::new(of.schema, Some(codec))))
 }
 
 impl Block {

@@ -3,6 +3,7 @@
 use picomq_connector_sdk::Schema;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
+use crate::convert::Convert;
 use crate::draft::{Draft, Failed, Place, Reading};
 use crate::error::RouteFailure;
 use crate::path::{Provenance, RecordPath};
@@ -14,6 +15,8 @@ pub struct Routing {
     batch: GuestBatch,
     provenance: Provenance,
     reading: Reading,
+    /// Of what leaves the transforms.
+    schema: Schema,
     next: usize,
     draft: Draft,
 }
@@ -35,9 +38,10 @@ impl Routing {
     ) -> Result<Routing, RouteFailure> {
         let records = batch.len();
         // A batch without records says nothing by its schema.
-        let reading = if records == 0 { Reading::Nothing } else { reading_of(path, batch.schema())? };
+        let (reading, schema) =
+            if records == 0 { (Reading::Nothing, batch.schema()) } else { reading_of(path, batch.schema())? };
         let draft = Draft::with_capacity(records * path.blocks.len());
-        Ok(Routing { batch, provenance, reading, next: 0, draft })
+        Ok(Routing { batch, provenance, reading, schema, next: 0, draft })
     }
 
     /// Routes up to `records` more, by the path it was begun with.
@@ -48,6 +52,9 @@ impl Routing {
     pub fn step(mut self, path: &mut RecordPath, records: usize) -> Result<Step, RouteFailure> {
         let size = self.batch.len();
         let end = self.next.saturating_add(records).min(size);
+        for encoder in path.blocks.iter_mut().filter_map(|block| block.encoder.as_mut()) {
+            encoder.begin(self.schema);
+        }
         for index in self.next..end {
             let record = self.batch.record(index);
             let place = Place { batch: self.provenance, index: index as u32, size };
@@ -65,34 +72,33 @@ impl Routing {
     }
 }
 
-/// How much of each payload must be read for all blocks, or which pair of schemas is refused.
-fn reading_of(path: &RecordPath, from: Schema) -> Result<Reading, RouteFailure> {
+/// How much of each payload must be read for all blocks, and of which schema it then is; or which pair is refused.
+fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), RouteFailure> {
     let from = path
         .chain
-        .schema_after(from)
+        .schema_after(given)
         .map_err(|(transform, given)| RouteFailure::transform_takes(transform, given))?;
     let mut must_be_json = false;
     for block in &path.blocks {
-        let from = match &block.encoder {
-            Some(encoder) => encoder
-                .schema_after(from)
-                .ok_or_else(|| RouteFailure::schema_pair(from, block.schema, block.number))?,
-            None => from,
+        let encoded = match &block.encoder {
+            Some(encoder) => encoder.schema_after(from),
+            None => Some(from),
         };
-        match conversion(from, block.schema) {
+        match encoded.and_then(|encoded| conversion(encoded, block.schema)) {
             Some(Conversion::AsItIs) => {}
             Some(Conversion::CheckedJson) => must_be_json = true,
             None => return Err(RouteFailure::schema_pair(from, block.schema, block.number)),
         }
     }
     let may_be_json = matches!(from, Schema::Json | Schema::Text);
-    Ok(if must_be_json {
+    let reading = if must_be_json {
         Reading::Json
     } else if may_be_json && !path.tree.is_empty() {
         Reading::Fields
     } else {
         Reading::Nothing
-    })
+    };
+    Ok((reading, from))
 }
 
 /// What happens to a payload between what the plugin gives and what a block asks for.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a story that is not given what it asks for has failed")]
 
 mod errors;
+mod codecs;
 mod given;
 mod json_fields;
 mod keys_and_headers;

@@ -30,7 +30,7 @@ fn every_pair_is_passed_on_unchanged_or_refused_by_name() {
                 Err(message) => {
                     assert!(!passes, "{from} to {to}: {message}");
                     assert!(
-                        message.starts_with(&format!("the plugin gives {from} and topics[0] asks for {to},"))
+                        message.starts_with(&format!("the records are {from} and topics[0] asks for {to}: "))
                     );
                 }
             }

@@ -24,7 +24,9 @@ impl Exact {
             None => (false, text),
         };
         let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?),
+            Some((mantissa, exponent)) => {
+                (mantissa, exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?)
+            }
             None => (digits, 0i32),
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

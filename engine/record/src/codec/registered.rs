@@ -34,7 +34,8 @@ pub fn registered(source: &SchemaSource) -> Result<Registered, SchemaError> {
             let message = proto::of_descriptor_set(bytes, message.as_deref()).map_err(SchemaError)?;
             let file = message.parent_file();
             let imports: Vec<String> = file.dependencies().map(|file| file.name().to_owned()).collect();
-            let others = imports.iter().map(String::as_str).filter(|name| !name.starts_with("google/protobuf/"));
+            let others =
+                imports.iter().map(String::as_str).filter(|name| !name.starts_with("google/protobuf/"));
             alone(file.name(), &others.collect::<Vec<_>>())?;
             let text = BASE64_STANDARD.encode(file.file_descriptor_proto().encode_to_vec());
             Ok(Registered { kind: "PROTOBUF", text })

@@ -12,6 +12,9 @@ use super::trouble::Trouble;
 /// Objects and arrays inside one another, at most; serde_json's own bound.
 pub(crate) const DEPTH_MAX: usize = 128;
 
+/// Digits of a number that a message shows.
+const SHOWN_MAX: usize = 60;
+
 /// The values of the text noted last, in the order of the text; an object's keys are values of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
@@ -59,10 +62,8 @@ impl Tape {
     /// # Errors
     /// When it is no JSON, too deep, or longer than 4 GiB.
     pub(crate) fn note<'a>(&'a mut self, payload: &'a [u8]) -> Result<Json<'a>, Trouble> {
-        let text = std::str::from_utf8(payload)
-            .map_err(|error| Trouble::new(format!("the payload is not JSON: {error}")))?;
-        serde_json::from_str::<IgnoredAny>(text)
-            .map_err(|error| Trouble::new(format!("the payload is not JSON: {error}")))?;
+        let text = std::str::from_utf8(payload).map_err(Trouble::not_json)?;
+        serde_json::from_str::<IgnoredAny>(text).map_err(Trouble::not_json)?;
         if u32::try_from(text.len()).is_err() {
             return Err(Trouble::new("the payload is longer than 4 GiB"));
         }
@@ -199,9 +200,11 @@ impl<'a> Json<'a> {
         match self.kind() {
             Kind::Array => "an array".to_owned(),
             Kind::Object => "an object".to_owned(),
-            Kind::Null | Kind::Bool(_) | Kind::Number | Kind::String => {
-                crate::shorten::shorten(self.written().as_bytes())
-            }
+            Kind::String => match self.text() {
+                Some(text) => crate::shorten::shorten(text.as_bytes()),
+                None => "a string with half a surrogate pair".to_owned(),
+            },
+            Kind::Null | Kind::Bool(_) | Kind::Number => self.written().chars().take(SHOWN_MAX).collect(),
         }
     }
 }
@@ -226,7 +229,8 @@ mod tests {
     fn shape(value: Json<'_>) -> String {
         match value.kind() {
             Kind::Object => {
-                let members = value.members().map(|(key, value)| format!("{}={}", key.text().unwrap(), shape(value)));
+                let members =
+                    value.members().map(|(key, value)| format!("{}={}", key.text().unwrap(), shape(value)));
                 format!("{{{}}}", members.collect::<Vec<_>>().join(" "))
             }
             Kind::Array => format!("[{}]", value.elements().map(shape).collect::<Vec<_>>().join(" ")),
@@ -238,7 +242,8 @@ mod tests {
     #[test]
     fn every_value_is_found_as_it_is_written() {
         let mut tape = Tape::default();
-        let text = br#" { "a" : [1, -2.50e+3,{} , []] ,"\u0062":"x\"}y", "c":{"d":null,"e":true}, "f":false } "#;
+        let text =
+            br#" { "a" : [1, -2.50e+3,{} , []] ,"\u0062":"x\"}y", "c":{"d":null,"e":true}, "f":false } "#;
         let expected = r#"{a=[1 -2.50e+3 {} []] b=<x"}y> c={d=null e=true} f=false}"#;
         assert_eq!(shape(tape.note(text).unwrap()), expected);
         assert_eq!(shape(tape.note(b"18446744073709551616").unwrap()), "18446744073709551616");

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+/// Characters of a key that are kept of it; a hostile one may be megabytes.
+const NAME_MAX: usize = 60;
+
 /// Why a payload could not be encoded or decoded. The path is gathered while the error travels up, so that a record
 /// without one pays nothing for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     reason: String,
+    is_not_json: bool,
     /// Innermost first.
     steps: Vec<Step>,
 }
@@ -20,13 +24,23 @@ enum Step {
 impl Trouble {
     #[cold]
     pub(crate) fn new(reason: impl Into<String>) -> Trouble {
-        Trouble { reason: reason.into(), steps: Vec::new() }
+        Trouble { reason: reason.into(), is_not_json: false, steps: Vec::new() }
+    }
+
+    #[cold]
+    pub(crate) fn not_json(error: impl fmt::Display) -> Trouble {
+        Trouble { is_not_json: true, ..Trouble::new(format!("the payload is not JSON: {error}")) }
+    }
+
+    /// Whether the payload was not JSON at all, before any schema was asked.
+    pub fn is_not_json(&self) -> bool {
+        self.is_not_json
     }
 
     /// Notes that it happened inside a field, or under a key.
     #[cold]
     pub(crate) fn in_field(mut self, name: &str) -> Trouble {
-        self.steps.push(Step::Field(crate::shorten::shorten(name.as_bytes())));
+        self.steps.push(Step::Field(name.chars().take(NAME_MAX).collect()));
         self
     }
 
@@ -57,7 +71,11 @@ impl Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path();
-        if path.is_empty() { out.write_str(&self.reason) } else { write!(out, "field {path}: {}", self.reason) }
+        if path.is_empty() {
+            out.write_str(&self.reason)
+        } else {
+            write!(out, "field {}: {}", crate::shorten::shorten(path.as_bytes()), self.reason)
+        }
     }
 }
 

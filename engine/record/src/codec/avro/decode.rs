@@ -2,7 +2,7 @@
 //! so that an array of a billion nulls is an error and not a gigabyte.
 
 use super::logical::{self, DURATION_BYTES};
-use super::plan::{Id, Plan, Type, Unit, UuidForm};
+use super::plan::{Id, Plan, Record, Type, Unit, UuidForm};
 use crate::codec::text::{DEPTH_MAX, JsonText};
 use crate::codec::trouble::Trouble;
 
@@ -19,7 +19,9 @@ impl<'a> Decoder<'a> {
         self.value(self.plan.root, 0)?;
         match self.bytes.len() {
             0 => Ok(()),
-            left => Err(Trouble::new(format!("{left} bytes are left after the value; the schema is another one"))),
+            left => {
+                Err(Trouble::new(format!("{left} bytes are left after the value; the schema is another one")))
+            }
         }
     }
 
@@ -71,19 +73,12 @@ impl<'a> Decoder<'a> {
             }
             Type::Array(items) => self.array(*items, depth),
             Type::Map(values) => self.map(*values, depth),
-            Type::Record(record) => {
-                self.json.raw("{")?;
-                for (index, field) in record.fields.iter().enumerate() {
-                    self.json.comma(index == 0)?;
-                    self.json.key(&field.name)?;
-                    self.value(field.of, depth + 1).map_err(|trouble| trouble.in_field(&field.name))?;
-                }
-                self.json.raw("}")
-            }
+            Type::Record(record) => self.record(record, depth),
             Type::Union(branches) => {
                 let position = self.long()?;
                 let branch = usize::try_from(position).ok().and_then(|position| branches.get(position));
-                let branch = branch.ok_or_else(|| Trouble::new(format!("the union has no branch {position}")))?;
+                let branch =
+                    branch.ok_or_else(|| Trouble::new(format!("the union has no branch {position}")))?;
                 self.value(*branch, depth + 1)
             }
             Type::Decimal { scale, size, .. } => self.decimal(*scale, *size),
@@ -92,16 +87,31 @@ impl<'a> Decoder<'a> {
                 let days = self.int()?;
                 self.named(logical::date_text(days), i64::from(days))
             }
-            Type::Time(unit) => {
-                let number = if *unit == Unit::Millis { i64::from(self.int()?) } else { self.long()? };
-                self.named(logical::time_text(number, *unit), number)
-            }
+            Type::Time(unit) => self.time(*unit),
             Type::Timestamp { unit, is_local } => {
                 let number = self.long()?;
                 self.named(logical::timestamp_text(number, *unit, *is_local), number)
             }
             Type::Duration => self.duration(),
         }
+    }
+
+    fn record(&mut self, record: &Record, depth: usize) -> Result<(), Trouble> {
+        self.json.raw("{")?;
+        for (index, field) in record.fields.iter().enumerate() {
+            self.json.comma(index == 0)?;
+            self.json.key(&field.name)?;
+            self.value(field.of, depth + 1).map_err(|trouble| trouble.in_field(&field.name))?;
+        }
+        self.json.raw("}")
+    }
+
+    fn time(&mut self, unit: Unit) -> Result<(), Trouble> {
+        let number = match unit {
+            Unit::Millis => i64::from(self.int()?),
+            Unit::Micros | Unit::Nanos => self.long()?,
+        };
+        self.named(logical::time_text(number, unit), number)
     }
 
     /// The number itself where it has no text.

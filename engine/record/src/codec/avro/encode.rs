@@ -50,7 +50,9 @@ impl<'a> Encoder<'a> {
             Type::Map(values) => self.map(*values, value)?,
             Type::Record(record) => self.record(record, value)?,
             Type::Union(branches) => self.union(branches, value)?,
-            Type::Decimal { .. } | Type::Date | Type::Time(_) | Type::Timestamp { .. } => self.logical(of, value)?,
+            Type::Decimal { .. } | Type::Date | Type::Time(_) | Type::Timestamp { .. } => {
+                self.logical(of, value)?
+            }
             Type::Uuid(form) => self.uuid(*form, value)?,
             Type::Duration => self.out.extend_from_slice(&logical::duration(value)?),
         }
@@ -78,9 +80,22 @@ impl<'a> Encoder<'a> {
                 let time = logical::timestamp(value, *unit, *is_local)?;
                 self.long(time);
             }
-            Type::Null | Type::Boolean | Type::Int | Type::Long | Type::Float | Type::Double | Type::Bytes
-            | Type::String | Type::Array(_) | Type::Map(_) | Type::Union(_) | Type::Record(_) | Type::Enum(_)
-            | Type::Fixed(_) | Type::Uuid(_) | Type::Duration => unreachable!("`value` sends others elsewhere"),
+            Type::Null
+            | Type::Boolean
+            | Type::Int
+            | Type::Long
+            | Type::Float
+            | Type::Double
+            | Type::Bytes
+            | Type::String
+            | Type::Array(_)
+            | Type::Map(_)
+            | Type::Union(_)
+            | Type::Record(_)
+            | Type::Enum(_)
+            | Type::Fixed(_)
+            | Type::Uuid(_)
+            | Type::Duration => unreachable!("`value` sends others elsewhere"),
         }
         Ok(())
     }
@@ -201,7 +216,8 @@ impl<'a> Encoder<'a> {
         let Some((_, position, branch)) = fits.min() else {
             let reason = match value.kind() {
                 Kind::Object => {
-                    "an object fits no branch of the union (a record needs all its fields without a default)".to_owned()
+                    "an object fits no branch of the union (a record needs all its fields without a default)"
+                        .to_owned()
                 }
                 Kind::Null | Kind::Bool(_) | Kind::Number | Kind::String | Kind::Array => {
                     format!("{} fits no branch of the union", value.shown())
@@ -225,23 +241,31 @@ impl<'a> Encoder<'a> {
             Type::Long => as_integer::<i64>(value).is_some().then_some(0),
             Type::Date => (is_scalar && logical::date(value).is_ok()).then_some(0),
             Type::Time(unit) => (is_scalar && logical::time(value, *unit).is_ok()).then_some(0),
-            Type::Timestamp { unit, is_local } => (is_scalar && logical::timestamp(value, *unit, *is_local).is_ok()).then_some(0),
-            Type::Decimal { precision, scale, .. } => {
-                (is_scalar && logical::decimal(value, *precision, *scale).is_ok()).then_some(u8::from(is_number))
+            Type::Timestamp { unit, is_local } => {
+                (is_scalar && logical::timestamp(value, *unit, *is_local).is_ok()).then_some(0)
             }
+            Type::Decimal { precision, scale, .. } => (is_scalar
+                && logical::decimal(value, *precision, *scale).is_ok())
+            .then_some(u8::from(is_number)),
             Type::Double => as_double(value).is_some().then_some(2),
             Type::Float => as_float(value).is_some().then_some(3),
             Type::String => (value.kind() == Kind::String).then_some(0),
             Type::Bytes => (is_text && latin1(value).is_ok()).then_some(0),
-            Type::Fixed(size) => (is_text && latin1(value).is_ok_and(|bytes| bytes.len() == *size)).then_some(0),
+            Type::Fixed(size) => {
+                (is_text && latin1(value).is_ok_and(|bytes| bytes.len() == *size)).then_some(0)
+            }
             Type::Enum(symbols) => {
                 as_text(value).is_some_and(|symbol| symbols.positions.contains_key(&*symbol)).then_some(0)
             }
-            Type::Uuid(_) => as_text(value).is_some_and(|text| uuid::Uuid::try_parse(&text).is_ok()).then_some(0),
+            Type::Uuid(_) => {
+                as_text(value).is_some_and(|text| uuid::Uuid::try_parse(&text).is_ok()).then_some(0)
+            }
             Type::Duration => (value.kind() == Kind::Object && logical::duration(value).is_ok()).then_some(0),
             Type::Array(_) => (value.kind() == Kind::Array).then_some(0),
             Type::Map(_) => (value.kind() == Kind::Object).then_some(0),
-            Type::Record(record) => (value.kind() == Kind::Object && self.has_all(record, value)).then_some(0),
+            Type::Record(record) => {
+                (value.kind() == Kind::Object && self.has_all(record, value)).then_some(0)
+            }
             Type::Union(_) => None,
         }
     }

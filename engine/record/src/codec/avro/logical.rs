@@ -1,8 +1,8 @@
 //! Avro's logical types between JSON and their numbers. Nothing is rounded: a value that the type cannot hold is refused.
 
-use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
 use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::Offset;
 
 use super::plan::Unit;
 use crate::codec::number::{Exact, as_integer, as_text, mismatch, or_mismatch};
@@ -25,7 +25,8 @@ pub(super) fn decimal(value: Json<'_>, precision: u32, scale: u32) -> Result<i12
     };
     let unscaled = exact.and_then(|exact| exact.at_scale(scale));
     let unscaled = unscaled.filter(|unscaled| unscaled.unsigned_abs() < 10u128.pow(precision));
-    unscaled.ok_or_else(|| mismatch(value, &format!("a decimal of {precision} digits, {scale} after the point")))
+    unscaled
+        .ok_or_else(|| mismatch(value, &format!("a decimal of {precision} digits, {scale} after the point")))
 }
 
 /// Big-endian two's complement without the bytes that only repeat the sign.
@@ -40,7 +41,8 @@ pub(super) fn extend(unscaled: i128, size: usize, out: &mut Vec<u8>) -> Result<(
     let bytes = unscaled.to_be_bytes();
     let short = shortest(&bytes);
     let missing = size.checked_sub(short.len());
-    let missing = missing.ok_or_else(|| Trouble::new(format!("the decimal does not fit a fixed of {size} bytes")))?;
+    let missing =
+        missing.ok_or_else(|| Trouble::new(format!("the decimal does not fit a fixed of {size} bytes")))?;
     let sign = if unscaled < 0 { 0xff } else { 0 };
     out.extend(std::iter::repeat_n(sign, missing));
     out.extend_from_slice(short);
@@ -76,7 +78,7 @@ pub(super) fn date(value: Json<'_>) -> Result<i32, Trouble> {
     let text = or_mismatch(as_text(value), value, NEEDED)?;
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-' || byte == b'+');
     let date: Option<Date> = if is_plain { text.parse().ok() } else { None };
-    let seconds = date.and_then(|date| Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second()));
+    let seconds = date.and_then(|date| Some(in_utc(date.to_datetime(Time::midnight()))?.as_second()));
     let days = seconds.and_then(|seconds| i32::try_from(seconds.div_euclid(SECONDS_A_DAY)).ok());
     or_mismatch(days, value, NEEDED)
 }
@@ -84,7 +86,7 @@ pub(super) fn date(value: Json<'_>) -> Result<i32, Trouble> {
 /// None for a day outside the years that a date can name.
 pub(super) fn date_text(days: i32) -> Option<String> {
     let day = Timestamp::from_second(i64::from(days) * SECONDS_A_DAY).ok()?;
-    Some(day.to_zoned(TimeZone::UTC).date().to_string())
+    Some(Offset::UTC.to_datetime(day).date().to_string())
 }
 
 /// Units since midnight: a number, or `13:37:00.123`.
@@ -99,7 +101,8 @@ pub(super) fn time(value: Json<'_>, unit: Unit) -> Result<i64, Trouble> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':' || byte == b'.');
     let time: Option<Time> = if is_plain { text.parse().ok() } else { None };
     let nanos = time.map(|time| {
-        let seconds = i128::from(time.hour()) * 3600 + i128::from(time.minute()) * 60 + i128::from(time.second());
+        let seconds =
+            i128::from(time.hour()) * 3600 + i128::from(time.minute()) * 60 + i128::from(time.second());
         seconds * 1_000_000_000 + i128::from(time.subsec_nanosecond())
     });
     or_mismatch(nanos.and_then(|nanos| in_unit(nanos, unit)), value, NEEDED)
@@ -112,7 +115,7 @@ pub(super) fn time_text(number: i64, unit: Unit) -> Option<String> {
         return None;
     }
     let moment = Timestamp::from_nanosecond(nanos).ok()?;
-    Some(moment.to_zoned(TimeZone::UTC).time().to_string())
+    Some(Offset::UTC.to_datetime(moment).time().to_string())
 }
 
 /// Units since the epoch: a number, or RFC 3339; a local one without an offset, any other with one.
@@ -134,14 +137,19 @@ pub(super) fn timestamp(value: Json<'_>, unit: Unit, is_local: bool) -> Result<i
 fn local(text: &str) -> Option<Timestamp> {
     let is_plain = |byte: u8| byte.is_ascii_digit() || b"-:. Tt".contains(&byte);
     let has_offset = text.get(10..).is_none_or(|time| time.contains('-'));
-    let moment: DateTime = if text.bytes().all(is_plain) && !has_offset { text.parse().ok()? } else { return None };
-    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    let moment: DateTime =
+        if text.bytes().all(is_plain) && !has_offset { text.parse().ok()? } else { return None };
+    in_utc(moment)
+}
+
+fn in_utc(moment: DateTime) -> Option<Timestamp> {
+    Offset::UTC.to_timestamp(moment).ok()
 }
 
 /// None for a moment outside the years that RFC 3339 can name.
 pub(super) fn timestamp_text(number: i64, unit: Unit, is_local: bool) -> Option<String> {
     let moment = Timestamp::from_nanosecond(i128::from(number) * unit.nanos()).ok()?;
-    Some(if is_local { moment.to_zoned(TimeZone::UTC).datetime().to_string() } else { moment.to_string() })
+    Some(if is_local { Offset::UTC.to_datetime(moment).to_string() } else { moment.to_string() })
 }
 
 fn in_unit(nanos: i128, unit: Unit) -> Option<i64> {

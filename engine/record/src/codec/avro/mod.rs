@@ -33,7 +33,8 @@ impl Avro {
     /// In words, with line and column where it is no JSON.
     pub(crate) fn compile(text: &str) -> Result<Avro, String> {
         // apache-avro says of broken JSON only that it is broken.
-        serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        serde_json::from_str::<serde::de::IgnoredAny>(text)
+            .map_err(|error| format!("it is not JSON: {error}"))?;
         let schema = Schema::parse_str(text).map_err(|error| super::chain(&error))?;
         Ok(Avro { plan: Plan::compile(&schema)?, slots: Vec::new() })
     }

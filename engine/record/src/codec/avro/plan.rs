@@ -36,12 +36,19 @@ pub(super) enum Type {
     Enum(Symbols),
     Fixed(usize),
     /// `size` of a fixed; None: bytes.
-    Decimal { precision: u32, scale: u32, size: Option<usize> },
+    Decimal {
+        precision: u32,
+        scale: u32,
+        size: Option<usize>,
+    },
     Uuid(UuidForm),
     Date,
     Time(Unit),
     /// `is_local`: no time zone.
-    Timestamp { unit: Unit, is_local: bool },
+    Timestamp {
+        unit: Unit,
+        is_local: bool,
+    },
     Duration,
 }
 
@@ -145,9 +152,11 @@ impl Plan {
         let field = &record.fields[default.field];
         let (mut tape, mut out, mut slots) = (Tape::default(), Vec::new(), Vec::new());
         let value = tape.note(default.text.as_bytes()).map_err(|trouble| trouble.to_string())?;
-        Encoder { plan: self, out: &mut out, slots: &mut slots }.value(field.of, value).map_err(|trouble| {
-            format!("the default of field {} of {} does not fit: {trouble}", field.name, record.name)
-        })?;
+        Encoder { plan: self, out: &mut out, slots: &mut slots }.value(field.of, value).map_err(
+            |trouble| {
+                format!("the default of field {} of {} does not fit: {trouble}", field.name, record.name)
+            },
+        )?;
         Ok(out.into())
     }
 }

@@ -40,11 +40,16 @@ impl<'a> Bytes<'a> {
     /// A range on its alignment.
     pub(super) fn region(self, at: usize, size: usize, align: usize) -> Result<&'a [u8], Trouble> {
         if !at.is_multiple_of(align) {
-            return Err(Trouble::new(format!("the FlatBuffer is damaged: {at} is not a multiple of {align}")));
+            return Err(Trouble::new(format!(
+                "the FlatBuffer is damaged: {at} is not a multiple of {align}"
+            )));
         }
         let region = at.checked_add(size).and_then(|end| self.0.get(at..end));
         region.ok_or_else(|| {
-            Trouble::new(format!("the FlatBuffer is damaged: {size} bytes at {at} are beyond its {}", self.0.len()))
+            Trouble::new(format!(
+                "the FlatBuffer is damaged: {size} bytes at {at} are beyond its {}",
+                self.0.len()
+            ))
         })
     }
 
@@ -55,14 +60,19 @@ impl<'a> Bytes<'a> {
     /// Where the offset that stands at `at` leads. An offset of 0 leads nowhere.
     pub(super) fn follow(self, at: usize) -> Result<usize, Trouble> {
         let offset = u32::from_le_bytes(self.scalar(at)?);
-        let target = usize::try_from(offset).ok().filter(|offset| *offset > 0).and_then(|offset| at.checked_add(offset));
-        target.ok_or_else(|| Trouble::new(format!("the FlatBuffer is damaged: the offset at {at} is {offset}")))
+        let target = usize::try_from(offset)
+            .ok()
+            .filter(|offset| *offset > 0)
+            .and_then(|offset| at.checked_add(offset));
+        target
+            .ok_or_else(|| Trouble::new(format!("the FlatBuffer is damaged: the offset at {at} is {offset}")))
     }
 
     pub(super) fn table(self, at: usize) -> Result<Table<'a>, Trouble> {
         let back = i64::from(i32::from_le_bytes(self.scalar(at)?));
         let vtable = i64::try_from(at).ok().and_then(|at| usize::try_from(at - back).ok());
-        let vtable = vtable.ok_or_else(|| Trouble::new("the FlatBuffer is damaged: a vtable before its start"))?;
+        let vtable =
+            vtable.ok_or_else(|| Trouble::new("the FlatBuffer is damaged: a vtable before its start"))?;
         let vtable_size = usize::from(u16::from_le_bytes(self.scalar(vtable)?));
         let size = usize::from(u16::from_le_bytes(self.scalar(vtable + 2)?));
         self.region(vtable, vtable_size, 2)?;
@@ -88,7 +98,8 @@ impl<'a> Bytes<'a> {
         let count = u32::from_le_bytes(self.scalar(at)?) as usize;
         let start = at + OFFSET_BYTES;
         let bytes = count.checked_mul(size);
-        let bytes = bytes.ok_or_else(|| Trouble::new(format!("the FlatBuffer is damaged: {count} elements")))?;
+        let bytes =
+            bytes.ok_or_else(|| Trouble::new(format!("the FlatBuffer is damaged: {count} elements")))?;
         // The elements of an empty vector stand nowhere, so their alignment is not asked for.
         self.region(start, bytes, if count == 0 { 1 } else { align })?;
         Ok(Elements { start, count })

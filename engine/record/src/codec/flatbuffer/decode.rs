@@ -1,8 +1,8 @@
 //! A FlatBuffer to JSON, as flatc prints it: fields that are absent are left out, enums by name.
 
+use super::DEPTH_MAX;
 use super::bytes::{Bytes, Table};
 use super::layout::{Enum, Kind, Layout, Object, Scalar};
-use super::DEPTH_MAX;
 use crate::codec::text::JsonText;
 use crate::codec::trouble::Trouble;
 
@@ -12,14 +12,14 @@ pub(super) struct Decoder<'a> {
     pub(super) json: JsonText<'a>,
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
     pub(super) fn whole(mut self) -> Result<(), Trouble> {
         let root = self.bytes.root()?;
         let layout = self.layout;
         self.table(&layout.objects[layout.root], root, 0)
     }
 
-    fn table(&mut self, object: &Object, table: Table<'_>, depth: usize) -> Result<(), Trouble> {
+    fn table(&mut self, object: &'a Object, table: Table<'_>, depth: usize) -> Result<(), Trouble> {
         if depth > DEPTH_MAX {
             return Err(Trouble::new(format!("the tables nest deeper than {DEPTH_MAX}")));
         }
@@ -34,10 +34,12 @@ impl Decoder<'_> {
                 continue;
             };
             let kind = match &field.of {
-                Kind::Union(of) => match self.member(object, index, table, *of).map_err(|it| it.in_field(&field.name))? {
-                    Some(member) => member,
-                    None => continue,
-                },
+                Kind::Union(of) => {
+                    match self.member(object, index, table, *of).map_err(|it| it.in_field(&field.name))? {
+                        Some(member) => member,
+                        None => continue,
+                    }
+                }
                 of => of,
             };
             self.json.comma(is_first)?;
@@ -51,8 +53,15 @@ impl Decoder<'_> {
     }
 
     /// What the union at `index` holds, by the field before it, which is its type. None: nothing.
-    fn member(&self, object: &Object, index: usize, table: Table<'_>, of: usize) -> Result<Option<&'_ Kind>, Trouble> {
-        let of = &self.layout.enums[of];
+    fn member(
+        &self,
+        object: &Object,
+        index: usize,
+        table: Table<'_>,
+        of: usize,
+    ) -> Result<Option<&'a Kind>, Trouble> {
+        let layout = self.layout;
+        let of = &layout.enums[of];
         let type_field = index.checked_sub(1).map(|index| &object.fields[index]);
         let at = type_field.map(|field| table.field(field.slot, 1)).transpose()?.flatten();
         let number = match at {
@@ -118,7 +127,8 @@ impl Decoder<'_> {
         for (index, field) in object.fields.iter().enumerate() {
             self.json.comma(index == 0)?;
             self.json.key(&field.name)?;
-            self.value(&field.of, at + field.slot, depth + 1).map_err(|trouble| trouble.in_field(&field.name))?;
+            self.value(&field.of, at + field.slot, depth + 1)
+                .map_err(|trouble| trouble.in_field(&field.name))?;
         }
         self.json.raw("}")
     }

@@ -79,7 +79,8 @@ impl<'a> Encoder<'a> {
         let slots = slots(object, value);
         let mut inlines = Vec::new();
         for (index, field) in object.fields.iter().enumerate() {
-            let what = self.what(object, index, &slots, value).map_err(|trouble| trouble.in_field(&field.name))?;
+            let what =
+                self.what(object, index, &slots, value).map_err(|trouble| trouble.in_field(&field.name))?;
             if let Some(what) = what {
                 let (size, align) = self.layout.inline(&field.of);
                 inlines.push(Inline { field, what, size, align, offset: 0 });
@@ -140,8 +141,14 @@ impl<'a> Encoder<'a> {
     }
 
     /// The member of a union by the name that its `_type` gives.
-    fn member(&self, of: &'a Enum, kind: Option<Json<'_>>, value: Json<'_>) -> Result<Option<&'a Kind>, Trouble> {
-        let kind = kind.ok_or_else(|| Trouble::new(format!("{} needs its `_type` beside it", value.shown())))?;
+    fn member(
+        &self,
+        of: &'a Enum,
+        kind: Option<Json<'_>>,
+        value: Json<'_>,
+    ) -> Result<Option<&'a Kind>, Trouble> {
+        let kind =
+            kind.ok_or_else(|| Trouble::new(format!("{} needs its `_type` beside it", value.shown())))?;
         let found = match as_text(kind) {
             Some(name) => of.by_name(&name),
             None => as_integer(kind).and_then(|number| of.by_number(number)),
@@ -195,7 +202,9 @@ impl<'a> Encoder<'a> {
                 self.structure(*of, value, target)?;
                 target
             }
-            Kind::Scalar(..) | Kind::Array(..) | Kind::Union(_) => return Err(Trouble::new("no offset leads to it")),
+            Kind::Scalar(..) | Kind::Array(..) | Kind::Union(_) => {
+                return Err(Trouble::new("no offset leads to it"));
+            }
         };
         self.point(at, target);
         Ok(())
@@ -322,9 +331,14 @@ fn default_of(field: &Field, scalar: Scalar) -> [u8; 8] {
         Scalar::F32 => u64::from((field.default_real as f32).to_bits()).to_le_bytes(),
         Scalar::F64 => field.default_real.to_le_bytes(),
         Scalar::Bool => u64::from(field.default_integer != 0).to_le_bytes(),
-        Scalar::I8 | Scalar::U8 | Scalar::I16 | Scalar::U16 | Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 => {
-            field.default_integer.to_le_bytes()
-        }
+        Scalar::I8
+        | Scalar::U8
+        | Scalar::I16
+        | Scalar::U16
+        | Scalar::I32
+        | Scalar::U32
+        | Scalar::I64
+        | Scalar::U64 => field.default_integer.to_le_bytes(),
     }
 }
 

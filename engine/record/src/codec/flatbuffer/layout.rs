@@ -126,8 +126,10 @@ impl Layout {
         let mut reader = Reader { parts_left: PARTS_MAX, structs: Vec::new() };
         let objects = tables(&schema, 4)?;
         reader.structs = objects.iter().map(|object| flag(object, 8)).collect::<Result<_, _>>()?;
-        let objects: Vec<Object> = objects.iter().map(|object| reader.object(object)).collect::<Result<_, _>>()?;
-        let enums: Vec<Enum> = tables(&schema, 6)?.iter().map(|of| reader.enumeration(of)).collect::<Result<_, _>>()?;
+        let objects: Vec<Object> =
+            objects.iter().map(|object| reader.object(object)).collect::<Result<_, _>>()?;
+        let enums: Vec<Enum> =
+            tables(&schema, 6)?.iter().map(|of| reader.enumeration(of)).collect::<Result<_, _>>()?;
         let declared = schema.follow(12)?.map(|at| schema.bytes().table(at)).transpose()?;
         let declared = declared.map(|table| text(&table, 4)).transpose()?;
         let root = root_of(&objects, root, declared)?;
@@ -146,15 +148,21 @@ impl Layout {
         }
         for object in &self.objects {
             for field in &object.fields {
-                self.check_kind(&field.of).map_err(|trouble| trouble.in_field(&field.name).in_field(&object.name))?;
-                let has_slot = field.slot >= 4 && field.slot.is_multiple_of(2) && field.slot < usize::from(u16::MAX) - 2;
+                self.check_kind(&field.of)
+                    .map_err(|trouble| trouble.in_field(&field.name).in_field(&object.name))?;
+                let has_slot =
+                    field.slot >= 4 && field.slot.is_multiple_of(2) && field.slot < usize::from(u16::MAX) - 2;
                 let fits = if object.is_struct {
-                    self.inline_size(&field.of, 0)?.checked_add(field.slot).is_some_and(|end| end <= object.size)
+                    self.inline_size(&field.of, 0)?
+                        .checked_add(field.slot)
+                        .is_some_and(|end| end <= object.size)
                 } else {
                     has_slot
                 };
                 if !fits {
-                    return Err(Trouble::new("it lies outside its table or struct").in_field(&field.name).in_field(&object.name));
+                    return Err(Trouble::new("it lies outside its table or struct")
+                        .in_field(&field.name)
+                        .in_field(&object.name));
                 }
             }
         }
@@ -176,10 +184,15 @@ impl Layout {
         match kind {
             Kind::Scalar(scalar, _) => Ok(scalar.size()),
             Kind::Struct(of) if depth < super::DEPTH_MAX => Ok(self.objects[*of].size),
-            Kind::Array(of, count) if depth < super::DEPTH_MAX => Ok(self.inline_size(of, depth + 1)?.saturating_mul(*count)),
-            Kind::Struct(_) | Kind::Array(_, _) | Kind::String | Kind::Table(_) | Kind::Vector(_) | Kind::Union(_) => {
-                Err(Trouble::new("a struct cannot hold it"))
+            Kind::Array(of, count) if depth < super::DEPTH_MAX => {
+                Ok(self.inline_size(of, depth + 1)?.saturating_mul(*count))
             }
+            Kind::Struct(_)
+            | Kind::Array(_, _)
+            | Kind::String
+            | Kind::Table(_)
+            | Kind::Vector(_)
+            | Kind::Union(_) => Err(Trouble::new("a struct cannot hold it")),
         }
     }
 
@@ -223,7 +236,8 @@ struct Reader {
 
 impl Reader {
     fn count(&mut self) -> Result<(), Trouble> {
-        self.parts_left = self.parts_left.checked_sub(1).ok_or_else(|| Trouble::new("the schema has too many parts"))?;
+        self.parts_left =
+            self.parts_left.checked_sub(1).ok_or_else(|| Trouble::new("the schema has too many parts"))?;
         Ok(())
     }
 
@@ -355,7 +369,12 @@ fn int_or(of: &Table<'_>, slot: usize, default: i32) -> Result<i32, Trouble> {
     scalar_or(of, slot, default, i32::from_le_bytes)
 }
 
-fn scalar_or<T, const N: usize>(of: &Table<'_>, slot: usize, default: T, read: fn([u8; N]) -> T) -> Result<T, Trouble> {
+fn scalar_or<T, const N: usize>(
+    of: &Table<'_>,
+    slot: usize,
+    default: T,
+    read: fn([u8; N]) -> T,
+) -> Result<T, Trouble> {
     Ok(match of.field(slot, N)? {
         Some(at) => read(of.bytes().scalar(at)?),
         None => default,

@@ -49,7 +49,8 @@ impl<'a> Encoder<'a> {
         for (key, member) in value.members() {
             let position = key.text().and_then(|name| message.positions.get(&*name));
             if let Some(position) = position {
-                let is_absent = member.kind() == JsonKind::Null && !self.takes_null(&message.fields[*position]);
+                let is_absent =
+                    member.kind() == JsonKind::Null && !self.takes_null(&message.fields[*position]);
                 self.slots[base + position] = if is_absent { ABSENT } else { member.position() };
             }
         }
@@ -262,7 +263,8 @@ impl<'a> Encoder<'a> {
         let options = DeserializeOptions::new();
         let message = DynamicMessage::deserialize_with_options(descriptor.clone(), &mut json, &options);
         let name = descriptor.full_name();
-        let message = message.map_err(|error| Trouble::new(format!("{} is no {name}: {error}", value.shown())))?;
+        let message =
+            message.map_err(|error| Trouble::new(format!("{} is no {name}: {error}", value.shown())))?;
         message.encode_raw(self.out);
         Ok(())
     }

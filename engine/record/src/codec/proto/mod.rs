@@ -13,7 +13,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use prost_reflect::prost::Message;
 use prost_reflect::{DynamicMessage, MessageDescriptor};
 
 use encode::Encoder;

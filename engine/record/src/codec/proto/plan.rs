@@ -37,10 +37,16 @@ pub(super) struct Field {
 #[derive(Debug)]
 pub(super) enum Shape {
     /// `is_explicit`: written also when it has the default value.
-    Single { is_explicit: bool },
-    Repeated { is_packed: bool },
+    Single {
+        is_explicit: bool,
+    },
+    Repeated {
+        is_packed: bool,
+    },
     /// With the kind of the keys; the field's own is that of the values.
-    Map { keys: Kind },
+    Map {
+        keys: Kind,
+    },
 }
 
 #[derive(Debug)]
@@ -176,8 +182,22 @@ pub(super) fn is_well_known(full_name: &str) -> bool {
     let Some(name) = full_name.strip_prefix("google.protobuf.") else { return false };
     matches!(
         name,
-        "Any" | "Timestamp" | "Duration" | "FieldMask" | "Struct" | "ListValue" | "Value" | "Empty" | "DoubleValue"
-            | "FloatValue" | "Int64Value" | "UInt64Value" | "Int32Value" | "UInt32Value" | "BoolValue"
-            | "StringValue" | "BytesValue"
+        "Any"
+            | "Timestamp"
+            | "Duration"
+            | "FieldMask"
+            | "Struct"
+            | "ListValue"
+            | "Value"
+            | "Empty"
+            | "DoubleValue"
+            | "FloatValue"
+            | "Int64Value"
+            | "UInt64Value"
+            | "Int32Value"
+            | "UInt32Value"
+            | "BoolValue"
+            | "StringValue"
+            | "BytesValue"
     )
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use prost_reflect::{DynamicMessage, Kind, MapKey, ReflectMessage, SerializeOptions, Value};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, SerializeOptions, Value};
 
 use super::plan::is_well_known;
 use crate::codec::text::{DEPTH_MAX, JsonText};
@@ -15,6 +15,17 @@ pub(super) struct Printer<'a> {
     pub(super) json: JsonText<'a>,
     /// Whether 64-bit integers are strings, as protobuf's own JSON has them.
     pub(super) int64_as_string: bool,
+}
+
+/// On the wire as any other number, though prost-reflect takes it for the default.
+fn is_minus_zero(value: &Value) -> bool {
+    match value {
+        Value::F32(number) => *number == 0.0 && number.is_sign_negative(),
+        Value::F64(number) => *number == 0.0 && number.is_sign_negative(),
+        Value::Bool(_) | Value::I32(_) | Value::I64(_) | Value::U32(_) | Value::U64(_) => false,
+        Value::String(_) | Value::Bytes(_) | Value::EnumNumber(_) => false,
+        Value::Message(_) | Value::List(_) | Value::Map(_) => false,
+    }
 }
 
 impl Printer<'_> {
@@ -27,12 +38,18 @@ impl Printer<'_> {
             return self.well_known(message);
         }
         self.json.raw("{")?;
-        let mut fields: Vec<_> = message.fields().collect();
-        fields.sort_by_key(|(field, _)| field.number());
-        for (index, (field, value)) in fields.iter().enumerate() {
-            self.json.comma(index == 0)?;
+        let mut fields: Vec<_> = descriptor.fields().collect();
+        fields.sort_by_key(FieldDescriptor::number);
+        let mut is_first = true;
+        for field in fields {
+            let value = message.get_field(&field);
+            if !message.has_field(&field) && !is_minus_zero(&value) {
+                continue;
+            }
+            self.json.comma(is_first)?;
+            is_first = false;
             self.json.key(field.name())?;
-            self.value(&field.kind(), value, depth).map_err(|trouble| trouble.in_field(field.name()))?;
+            self.value(&field.kind(), &value, depth).map_err(|trouble| trouble.in_field(field.name()))?;
         }
         self.json.raw("}")
     }
@@ -68,7 +85,7 @@ impl Printer<'_> {
         let entry = kind.as_message().expect("a map is a field of entries");
         let kind = entry.map_entry_value_field().kind();
         let mut entries: Vec<_> = values.iter().collect();
-        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+        entries.sort_by_key(|(key, _)| *key);
         self.json.raw("{")?;
         for (index, (key, value)) in entries.into_iter().enumerate() {
             self.json.comma(index == 0)?;
@@ -99,7 +116,9 @@ impl Printer<'_> {
     }
 
     fn well_known(&mut self, message: &DynamicMessage) -> Result<(), Trouble> {
-        let options = SerializeOptions::new().stringify_64_bit_integers(self.int64_as_string).use_proto_field_name(true);
+        let options = SerializeOptions::new()
+            .stringify_64_bit_integers(self.int64_as_string)
+            .use_proto_field_name(true);
         let mut text = Vec::new();
         let name = message.descriptor().full_name().to_owned();
         message

@@ -43,7 +43,11 @@ pub(crate) fn of_descriptor_set(bytes: &[u8], message: Option<&str>) -> Result<M
 }
 
 /// The message of this full name, or of this name in the root's package; without a name the only one there is.
-fn find(pool: &DescriptorPool, root: Option<&str>, message: Option<&str>) -> Result<MessageDescriptor, String> {
+fn find(
+    pool: &DescriptorPool,
+    root: Option<&str>,
+    message: Option<&str>,
+) -> Result<MessageDescriptor, String> {
     let is_of_root = |found: &MessageDescriptor| root.is_none_or(|root| found.parent_file().name() == root);
     let top: Vec<MessageDescriptor> = pool
         .all_messages()
@@ -63,7 +67,8 @@ fn find(pool: &DescriptorPool, root: Option<&str>, message: Option<&str>) -> Res
     let name = name.trim_start_matches('.');
     let in_package = |found: &MessageDescriptor| found.package_name().is_empty() || is_in(found, name);
     let found = pool.get_message_by_name(name).or_else(|| {
-        let matches = |found: &MessageDescriptor| is_of_root(found) && in_package(found) && relative(found) == name;
+        let matches =
+            |found: &MessageDescriptor| is_of_root(found) && in_package(found) && relative(found) == name;
         pool.all_messages().find(matches)
     });
     found.ok_or_else(|| format!("it has no message {name:?}; {}", names()))

@@ -1,0 +1,11 @@
+//! The codecs against implementations nobody here wrote: fastavro, Google's protobuf for Python with protoc, and flatc
+//! with FlatBuffers for Python. One that is not installed is a failure. Random data; the seed is printed and taken back
+//! from `SEED`.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod avro;
+mod flatbuffer;
+mod programs;
+mod proto;
