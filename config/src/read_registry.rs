@@ -57,7 +57,7 @@ fn url(cx: &mut Context<'_>, table: &Fields) -> Option<String> {
         }
         Some(_) => return Some(text.trim_end_matches('/').to_owned()),
     };
-    cx.add(place, Draft::error("config.bad_url", reason).hint("write url = \"https://registry:8081\""));
+    cx.add(place, Draft::error("config.bad_url", reason).hint("write url = \"https://registry.example\""));
     None
 }
 

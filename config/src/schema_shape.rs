@@ -45,7 +45,7 @@ pub(crate) const SCHEMA_REGISTRY: Field = field(
 
 static REGISTRY: Shape = Shape {
     fields: &[
-        required("url", Kind::Text, "Where the registry is, such as https://registry:8081."),
+        required("url", Kind::Text, "Where the registry is: https://registry.example for one."),
         field(
             "subject",
             Kind::Text,

@@ -21,4 +21,5 @@ mod record_schemas;
 mod record_tests;
 mod references;
 mod schema;
+mod schema_values;
 mod secrets;

@@ -7,6 +7,7 @@ use pico_config::{Definition, Engine, check_definition, definition_schema, engin
 use serde_json::{Map, Value, json};
 
 use crate::given::{engine, no_env};
+use crate::schema_values::{is_of_schema, of_schema};
 
 /// A leaf of a schema: its path, and its own schema.
 fn leaves(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Value)>) {
@@ -136,6 +137,7 @@ fn other_value(path: &str) -> Vec<(&'static str, Value)> {
             ("errors.dead_letter_topic", json!("dead")),
         ],
         path if path.starts_with("tests.") => value_of_a_test(path),
+        path if is_of_schema(path) => of_schema(path),
         other => panic!("the schema has a key this test does not know: {other}"),
     }
 }
@@ -164,31 +166,6 @@ fn value_of_a_test(path: &str) -> Vec<(&'static str, Value)> {
         // The others hold any text.
         path => vec![(text_path(path), json!("other"))],
     }
-}
-
-/// Any text; schemas are read here, and compiled elsewhere.
-const A_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-
-type Pairs = Vec<(&'static str, Value)>;
-
-fn avro(extra: Pairs) -> Pairs {
-    [vec![("topics.0.schema", json!("avro"))], extra].concat()
-}
-
-fn proto(extra: Pairs) -> Pairs {
-    [vec![("topics.0.schema", json!("proto")), ("topics.0.proto_schema_path", json!(A_FILE))], extra].concat()
-}
-
-fn flatbuffer(extra: Pairs) -> Pairs {
-    [
-        vec![("topics.0.schema", json!("flatbuffer")), ("topics.0.flatbuffer_schema_path", json!(A_FILE))],
-        extra,
-    ]
-    .concat()
-}
-
-fn registry(extra: Pairs) -> Pairs {
-    [vec![("topics.0.schema_registry.url", json!("http://r"))], extra].concat()
 }
 
 /// A test has one of three expectations; the base has the first.

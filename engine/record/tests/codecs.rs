@@ -24,7 +24,7 @@ fn avro(topic: &str, text: &str) -> TopicBlock {
 
 fn registered(block: TopicBlock) -> TopicBlock {
     let registry = SchemaRegistry {
-        url: "http://registry".to_owned(),
+        url: "http://registry.example".to_owned(),
         subject: "r-value".to_owned(),
         register: false,
         login: RegistryLogin::Nobody,

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a story that is not given what it asks for has failed")]
 
-mod errors;
 mod codecs;
+mod errors;
 mod given;
 mod json_fields;
 mod keys_and_headers;
