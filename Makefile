@@ -1,13 +1,14 @@
 # The commands of this repository; `make` alone lists them. Each does its own set-up on a Debian machine with Rust.
 #
 # All of them build the whole workspace with one set of features, so that librdkafka and everything else is compiled
-# once. The fail points of that set do nothing until a chaos run names one; `demo`, `run` and `bench` build without.
+# once. The fail points of that set do nothing until a chaos run names one; `demo`, `run` and `bench` build without,
+# and without OpenTelemetry.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
 cargo := cargo
-all := --locked --workspace --features pico-connectors/failpoints
+all := --locked --workspace --features pico-connectors/failpoints,pico-connectors/otel
 shipped := --locked --workspace
 target := $(or $(CARGO_TARGET_DIR),target)
 log := $(target)/make-test.log

@@ -9,8 +9,14 @@ use crate::{Error, Result};
 
 const ENGINE: &str = "pico-connectors";
 /// Everything: each plugin's library lies next to the engine afterwards.
-const TESTED: [&str; 6] =
-    ["--workspace", "--features", "pico-connectors/failpoints", "--lib", "--bins", "--examples"];
+const TESTED: [&str; 6] = [
+    "--workspace",
+    "--features",
+    "pico-connectors/failpoints,pico-connectors/otel",
+    "--lib",
+    "--bins",
+    "--examples",
+];
 /// What a user has.
 const SHIPPED: [&str; 4] = ["--package", ENGINE, "--package", "picomq-connector-random-source"];
 

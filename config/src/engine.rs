@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Http, HttpState, Properties, Secret, Supervision};
+use crate::{Http, HttpState, Properties, Secret, Supervision, Telemetry};
 
 /// Everything config.toml says, defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Engine {
     pub http: Http,
     /// The log.
     pub logging: Logging,
+    /// OpenTelemetry.
+    pub telemetry: Telemetry,
     /// Defaults for every source.
     pub supervision: Supervision,
     /// How the process ends.
@@ -41,6 +43,7 @@ impl Engine {
             plugins: Plugins::default(),
             http: Http::default(),
             logging: Logging::default(),
+            telemetry: Telemetry::default(),
             supervision: Supervision::default(),
             shutdown: Shutdown::default(),
             limits: Limits::default(),

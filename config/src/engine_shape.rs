@@ -20,7 +20,7 @@ pub(crate) static ENGINE: Shape = Shape {
             "telemetry",
             Kind::Table(&TELEMETRY),
             "",
-            "OpenTelemetry; not built yet, so only `enabled = false`.",
+            "OpenTelemetry by OTLP over HTTP; needs a build with the feature `otel`.",
         ),
         field("supervision", Kind::Table(&SUPERVISION), "", "Defaults for every source."),
         field("shutdown", Kind::Table(&SHUTDOWN), "", "How the process ends."),
@@ -194,18 +194,28 @@ static LOGGING: Shape = Shape {
 
 static TELEMETRY: Shape = Shape {
     fields: &[
-        field("enabled", Kind::Bool, "false", "Only false."),
-        field("service_name", Kind::Text, "\"picomq-connectors\"", "Without effect."),
-        field("logs", Kind::Table(&EXPORTER), "", "Without effect."),
-        field("traces", Kind::Table(&EXPORTER), "", "Without effect."),
+        field("enabled", Kind::Bool, "false", "Send log lines, and a span for each acked batch."),
+        field("service_name", Kind::Text, "\"picomq-connectors\"", "service.name of what is sent."),
+        field("logs", Kind::Table(&EXPORTER), "", "Where log lines go."),
+        field("traces", Kind::Table(&EXPORTER), "", "Where spans go."),
     ],
     foreign: &[],
 };
 
 static EXPORTER: Shape = Shape {
     fields: &[
-        field("transport", words(&["grpc", "http"]), "\"grpc\"", "Without effect."),
-        field("endpoint", Kind::Text, "\"http://localhost:4317\"", "Without effect."),
+        field(
+            "transport",
+            words(&["http"]),
+            "\"http\"",
+            "Without effect: always OTLP over HTTP, binary, which every collector takes.",
+        ),
+        field(
+            "endpoint",
+            Kind::Text,
+            "\"http://localhost:4318\"",
+            "URL; the signal's path is added when it has none.",
+        ),
     ],
     foreign: &[],
 };

@@ -64,6 +64,7 @@ mod size;
 mod source_variables;
 mod suggest;
 mod supervision;
+mod telemetry;
 mod template;
 mod test_shape;
 mod tree;
@@ -98,5 +99,6 @@ pub use rule::{HashOf, Illegal, Rule, TOPIC_NAME_MAX, Value, check_topic_name, i
 pub use schema::{definition_schema, engine_schema};
 pub use secret::{Secret, is_secret_name};
 pub use supervision::Supervision;
+pub use telemetry::Telemetry;
 pub use template::{FieldPath, Part, Template};
 pub use written::{Difference, Written};

@@ -8,6 +8,7 @@ use crate::read_http::read_http;
 use crate::read_http_state::read_http_state;
 use crate::read_kafka::read_kafka;
 use crate::read_supervision::read_supervision;
+use crate::telemetry::read_telemetry;
 use crate::{Connectors, Engine, Limits, LogFormat, Logging, Plugins, Shutdown, StateConfig};
 
 /// `folder` is the absolute folder of the file. Keys that fail keep their default, so that all findings come at once.
@@ -15,9 +16,6 @@ pub(crate) fn read_engine(cx: &mut Context<'_>, fields: &Fields, folder: &Path) 
     let base = Engine::defaults(folder);
     let supervision = read_supervision(cx, fields, &base.supervision);
     let section = |name: &str| fields.table(name);
-    if let Some(telemetry) = section("telemetry") {
-        not_enabled(cx, telemetry, "take it out; metrics are served at http.metrics.endpoint");
-    }
     Engine {
         kafka: section("kafka").map_or_else(|| base.kafka.clone(), |table| read_kafka(cx, table, folder)),
         state: section("state").map_or_else(|| base.state.clone(), |table| read_state(cx, table, folder)),
@@ -25,20 +23,13 @@ pub(crate) fn read_engine(cx: &mut Context<'_>, fields: &Fields, folder: &Path) 
         plugins: section("plugins").map_or(base.plugins, |table| read_plugins(table, folder)),
         http: section("http").map_or(base.http, |table| read_http(cx, table, folder)),
         logging: section("logging").map_or(base.logging, read_logging),
+        telemetry: section("telemetry").map_or(base.telemetry, |table| read_telemetry(cx, table)),
         shutdown: section("shutdown")
             .and_then(|table| table.time("grace"))
             .map_or(base.shutdown, |grace| Shutdown { grace }),
         limits: section("limits").map_or(base.limits, |table| read_limits(cx, table)),
         supervision,
         file: base.file,
-    }
-}
-
-/// `enabled` of something that is not built.
-fn not_enabled(cx: &mut Context<'_>, table: &Fields, instead: &str) {
-    if let Some(item) = table.get("enabled").filter(|_| table.flag("enabled") == Some(true)) {
-        let reason = format!("{} = true is not built yet", item.place.path);
-        cx.add(&item.place, Draft::error("config.not_yet", reason).hint(instead));
     }
 }
 

@@ -110,13 +110,32 @@ fn the_variable_names_the_file_and_the_flag_goes_before_it() {
 
 #[test]
 fn what_is_not_built_is_refused_with_what_to_do_instead() {
-    let text = "[connectors]\nconfig_type = \"http\"\nbase_url = \"http://localhost:1\"\n\
-                [telemetry]\nenabled = true\n";
+    let text = "[connectors]\nconfig_type = \"http\"\nbase_url = \"http://localhost:1\"\n";
     insta::assert_snapshot!(refused_engine(text), @r#"
     config.not_yet 2:15 connectors.config_type: config_type = "http" is not built yet (keep the definitions as files in connectors.config_dir)
     config.unknown_field 3:1 connectors.base_url: unknown field `base_url` (keep the definitions as files in connectors.config_dir)
-    config.not_yet 5:11 telemetry.enabled: telemetry.enabled = true is not built yet (take it out; metrics are served at http.metrics.endpoint)
     "#);
+}
+
+#[test]
+fn the_endpoints_of_telemetry_get_their_signals_path_unless_they_have_one() {
+    let sent = |more: &str| {
+        let text = format!("[telemetry]\nenabled = true\n{more}");
+        let telemetry = engine(&text).unwrap().0.telemetry;
+        assert!(telemetry.enabled);
+        (telemetry.logs, telemetry.traces)
+    };
+    let owned = |logs: &str, traces: &str| (logs.to_owned(), traces.to_owned());
+    assert_eq!(sent(""), owned("http://localhost:4318/v1/logs", "http://localhost:4318/v1/traces"));
+    assert_eq!(
+        sent("logs.endpoint = \"https://otel:4318/\"\ntraces.endpoint = \"http://otel/team/traces\""),
+        owned("https://otel:4318/v1/logs", "http://otel/team/traces")
+    );
+    assert!(!engine("[telemetry]\nservice_name = \"x\"\n").unwrap().0.telemetry.enabled);
+    for bad in ["otel:4317", "http://", "http://me:secret@otel"] {
+        let text = format!("[telemetry]\nenabled = true\ntraces.endpoint = \"{bad}\"");
+        assert_eq!(codes(&text), ["config.bad_url"], "{bad}");
+    }
 }
 
 #[test]

@@ -269,6 +269,7 @@ fn engine_value(path: &str, schema: &Value) -> Value {
         "state.http.url" => return json!("https://other.example"),
         "limits.record_bytes" => return json!(5),
         "limits.in_flight_bytes_total" => return json!("1 GiB"),
+        "telemetry.logs.endpoint" | "telemetry.traces.endpoint" => return json!("http://otel:4318"),
         "limits.batch_bytes" => return json!("63 MiB"),
         "limits.in_flight_bytes" => return json!("65 MiB"),
         _ => {}
@@ -278,8 +279,7 @@ fn engine_value(path: &str, schema: &Value) -> Value {
         return words.iter().find(|word| **word != schema["default"]).unwrap_or(&words[0]).clone();
     }
     if text.contains("\"boolean\"") && schema["type"] != json!("object") {
-        let is_unbuilt = path.ends_with("enabled") && path.starts_with("telemetry");
-        return json!(!is_unbuilt && schema["default"] != json!(true));
+        return json!(schema["default"] != json!(true));
     }
     if text.contains("\"integer\"") {
         return json!(3);

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
+use tracing::Level;
 
 use super::{SavedBatch, SupervisorMsg, SupervisorState};
 use crate::lifecycle::{Condition, Event, FlightKind, Input, Lifecycle, Phase, Wait};
@@ -12,6 +13,8 @@ use crate::status::{LastError, Report};
 
 /// Target of the per-batch timing events of `benchmark = true`.
 const BENCHMARK: &str = "picomq_connectors::benchmark";
+/// Target of the same event at the level `trace` for every source: what telemetry makes spans of.
+const BATCH: &str = "picomq_connectors::batch";
 
 impl SupervisorState {
     /// Takes what the tree says: logs what people must know, then lets the lifecycle decide.
@@ -97,22 +100,33 @@ impl SupervisorState {
         } else {
             tracing::debug!(number, records = counts.delivered, bytes = counts.bytes, "batch acked");
         }
+        self.tell_timing(saved);
+    }
+
+    fn tell_timing(&self, saved: SavedBatch) {
+        let SavedBatch { counts, timing, save } = saved;
+        macro_rules! batch {
+            ($target:expr, $level:expr) => {
+                tracing::event!(
+                    target: $target,
+                    $level,
+                    connector_type = "source",
+                    connector_key = self.handle.key.as_str(),
+                    batch_size = counts.polled,
+                    sent_count = counts.delivered,
+                    poll_us = micros(timing.poll),
+                    decode_us = micros(timing.decode),
+                    prepare_us = micros(timing.prepare),
+                    broker_send_us = micros(timing.broker_send),
+                    state_save_us = micros(save),
+                    total_us = micros(timing.polled.elapsed()),
+                    "batch"
+                )
+            };
+        }
+        batch!(BATCH, Level::TRACE);
         if self.spec.definition.benchmark {
-            let SavedBatch { timing, save, .. } = saved;
-            tracing::info!(
-                target: BENCHMARK,
-                connector_type = "source",
-                connector_key = self.handle.key.as_str(),
-                batch_size = counts.polled,
-                sent_count = counts.delivered,
-                poll_us = micros(timing.poll),
-                decode_us = micros(timing.decode),
-                prepare_us = micros(timing.prepare),
-                broker_send_us = micros(timing.broker_send),
-                state_save_us = micros(save),
-                total_us = micros(timing.polled.elapsed()),
-                "batch"
-            );
+            batch!(BENCHMARK, Level::INFO);
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod files;
 mod prometheus;
+mod telemetry;
 mod truth;
 
 use std::path::PathBuf;

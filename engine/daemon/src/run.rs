@@ -22,7 +22,7 @@ use crate::reload::{Last, Parts, Reloads, Trigger};
 use crate::runtime;
 use crate::service_manager;
 use crate::signals::{Hangup, Signals};
-use crate::telemetry::{Logs, Metrics, start_logs};
+use crate::telemetry::{Logs, Metrics, Otlp, start_logs};
 use crate::version::{VERSION, Version};
 use crate::wiring::{Wiring, bad_entry};
 
@@ -31,17 +31,23 @@ pub(crate) fn run(cli: &Cli, _arguments: &RunArguments) -> Result<Exit, Error> {
     let started = Started::now();
     let env = Env::from_process();
     let (engine, findings) = pico_config::load_engine(cli.config.as_deref(), &env).map_err(Error::Config)?;
-    let limit = start_logs(Logs::to_stderr(engine.logging.format, LevelFilter::INFO), &env)?;
+    let otlp = Otlp::start(&engine)?;
+    let logs = Logs::to_stderr(engine.logging.format, LevelFilter::INFO);
+    let limit = start_logs(logs, &env, otlp.as_ref())?;
     say_start(&engine);
     say(&findings, engine.logging.format);
-    runtime::block_on(async {
+    let exit = runtime::block_on(async {
         let signals = Signals::listen()?;
         tokio::spawn(limit.say());
         let hangup = Hangup::listen()?;
         let daemon = Daemon::start(engine, &env, started).await?;
         daemon.reload_on(hangup);
         Ok(daemon.until(signals).await)
-    })
+    });
+    if let Some(otlp) = otlp {
+        otlp.flush();
+    }
+    exit
 }
 
 /// Everything that runs.

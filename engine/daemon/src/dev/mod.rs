@@ -54,7 +54,7 @@ pub(crate) fn run(cli: &Cli, arguments: &DevArguments) -> Result<Exit, Error> {
     let started = Started::now();
     let env = Env::from_process();
     let screen = Screen::new(Look::of_stdout(cli.format() == Format::Json));
-    start_logs(Logs::to(screen.clone(), LevelFilter::ERROR), &env)?;
+    start_logs(Logs::to(screen.clone(), LevelFilter::ERROR), &env, None)?;
     runtime::block_on(async {
         let signals = Signals::listen()?;
         let world = World::make(cli, arguments, &env).await?;

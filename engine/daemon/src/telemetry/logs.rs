@@ -9,7 +9,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::Limit;
+use super::{Limit, Otlp};
 use crate::error::Error;
 use crate::events::{EventLayer, Events};
 use crate::output::Stream;
@@ -46,8 +46,8 @@ impl Logs {
 ///
 /// # Errors
 /// The variable holds directives that cannot be understood.
-pub(crate) fn start_logs(logs: Logs, env: &Env) -> Result<Limit, Error> {
-    let filter = filter(logs.default, env.get(LOG_VARIABLE).unwrap_or_default())?;
+pub(crate) fn start_logs(logs: Logs, env: &Env, otlp: Option<&Otlp>) -> Result<Limit, Error> {
+    let filter = || filter(logs.default, env.get(LOG_VARIABLE).unwrap_or_default());
     let lines = fmt::layer().with_writer(logs.writer).with_ansi(logs.is_coloured);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match logs.format {
         LogFormat::Text => lines.boxed(),
@@ -55,7 +55,11 @@ pub(crate) fn start_logs(logs: Logs, env: &Env) -> Result<Limit, Error> {
     };
     let limit = Limit::default();
     let both = lines.and_then(EventLayer::new(Events::of_process()));
-    tracing_subscriber::registry().with(both.with_filter(limit.clone()).with_filter(filter)).init();
+    let mut layers = vec![both.with_filter(limit.clone()).with_filter(filter()?).boxed()];
+    if let Some(otlp) = otlp {
+        layers.extend(otlp.layers(filter()?));
+    }
+    tracing_subscriber::registry().with(layers).init();
     Ok(limit)
 }
 
