@@ -128,11 +128,13 @@ fn the_endpoints_of_telemetry_get_their_signals_path_unless_they_have_one() {
     let owned = |logs: &str, traces: &str| (logs.to_owned(), traces.to_owned());
     assert_eq!(sent(""), owned("http://localhost:4318/v1/logs", "http://localhost:4318/v1/traces"));
     assert_eq!(
-        sent("logs.endpoint = \"https://otel:4318/\"\ntraces.endpoint = \"http://otel/team/traces\""),
-        owned("https://otel:4318/v1/logs", "http://otel/team/traces")
+        sent(
+            "logs.endpoint = \"https://otel.example:4318/\"\ntraces.endpoint = \"http://otel.example/team/traces\""
+        ),
+        owned("https://otel.example:4318/v1/logs", "http://otel.example/team/traces")
     );
     assert!(!engine("[telemetry]\nservice_name = \"x\"\n").unwrap().0.telemetry.enabled);
-    for bad in ["otel:4317", "http://", "http://me:secret@otel"] {
+    for bad in ["otel:4317", "http://", "http://me:secret@otel.example"] {
         let text = format!("[telemetry]\nenabled = true\ntraces.endpoint = \"{bad}\"");
         assert_eq!(codes(&text), ["config.bad_url"], "{bad}");
     }

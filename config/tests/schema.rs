@@ -269,7 +269,7 @@ fn engine_value(path: &str, schema: &Value) -> Value {
         "state.http.url" => return json!("https://other.example"),
         "limits.record_bytes" => return json!(5),
         "limits.in_flight_bytes_total" => return json!("1 GiB"),
-        "telemetry.logs.endpoint" | "telemetry.traces.endpoint" => return json!("http://otel:4318"),
+        "telemetry.logs.endpoint" | "telemetry.traces.endpoint" => return json!("http://otel.example:4318"),
         "limits.batch_bytes" => return json!("63 MiB"),
         "limits.in_flight_bytes" => return json!("65 MiB"),
         _ => {}
