@@ -159,3 +159,28 @@ fn remount(daemon: &Daemon, folder: &Path, mode: &str) {
     let status = nsenter.args(["mount", "-o", &format!("remount,{mode}")]).arg(folder).status().unwrap();
     assert!(status.success(), "the folder can be remounted {mode}");
 }
+
+#[test]
+fn every_panel_of_the_dashboard_shows_something_of_a_running_engine() {
+    let kafka = Kafka::shared();
+    let scene = Scene::start("truth-panels", &kafka.bootstrap(), &[source("shown", "")], &Launch::default());
+    scene.wait_well("shown");
+    let dashboard = dashboard();
+    for panel in dashboard["panels"].as_array().unwrap().iter().filter(|panel| panel["type"] != "row") {
+        let title = panel["title"].as_str().unwrap();
+        assert!(panel["description"].as_str().is_some_and(|text| !text.is_empty()), "{title}");
+        // Only a plugin whose upstream can be behind reports a lag.
+        if title.starts_with("Lag") {
+            continue;
+        }
+        for target in panel["targets"].as_array().unwrap() {
+            let expression = filled(target["expr"].as_str().unwrap());
+            scene.prometheus.wait(&format!("{title}: {expression}"), || {
+                match scene.prometheus.query(&expression).is_empty() {
+                    true => Err("no series".to_owned()),
+                    false => Ok(()),
+                }
+            });
+        }
+    }
+}

@@ -123,6 +123,7 @@ impl Reloads {
     pub(crate) fn new(parts: Parts) -> Result<Reloads, Error> {
         let Parts { config, env, running, wiring, catalog, last } = parts;
         let hasher = Hasher::new()?;
+        begin_counting();
         let shared = Shared { config, env, running, wiring, catalog, hasher, last: Mutex::new(last) };
         Ok(Reloads { shared: Arc::new(shared) })
     }
@@ -234,6 +235,16 @@ fn say_refused(refused: &Refused) {
             tracing::error!(code = finding.code, reason, "not reloaded; everything runs on as it is");
         }
         Refused::Outdated { .. } | Refused::Ending => {}
+    }
+}
+
+/// Every outcome there is (docs/operations.md).
+const OUTCOMES: [&str; 5] = ["applied", "unchanged", "refused", "conflict", "reverted"];
+
+/// Every series is there from the start: an increase from nothing to one is none to Prometheus.
+fn begin_counting() {
+    for outcome in OUTCOMES {
+        metrics::counter!(RELOADS, "outcome" => outcome).increment(0);
     }
 }
 
