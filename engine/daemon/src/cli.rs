@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::leave::Exit;
 use crate::output::{self, Stream};
+use crate::state::StateArguments;
 
 /// Where a daemon is looked for when nobody says otherwise: the default of `[http] address`.
 pub(crate) const URL_DEFAULT: &str = "http://127.0.0.1:8081";
@@ -54,6 +55,8 @@ pub(crate) enum Verb {
     Apply(ApplyArguments),
     /// Reload whatever changed.
     Reload,
+    /// Look at what a source remembers, or change it.
+    State(StateArguments),
 }
 
 /// How answers are printed.
@@ -122,6 +125,8 @@ enum RawVerb {
     Apply(ApplyArguments),
     /// Take changed definitions up now
     Reload,
+    /// Show, take out, put back or forget what a source remembers
+    State(StateArguments),
 }
 
 /// Arguments of `run`.
@@ -207,6 +212,7 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Plan(arguments))) => Verb::Plan(arguments),
         (false, Some(RawVerb::Apply(arguments))) => Verb::Apply(arguments),
         (false, Some(RawVerb::Reload)) => Verb::Reload,
+        (false, Some(RawVerb::State(arguments))) => Verb::State(arguments),
         (false, None) => return Err(refusal("a verb is missing, such as `run` or `check`")),
     };
     let format = if raw.json { Format::Json } else { raw.format };

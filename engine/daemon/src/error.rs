@@ -90,7 +90,8 @@ impl Error {
         }
     }
 
-    fn code(&self) -> &str {
+    /// Stable and dotted.
+    pub(crate) fn code(&self) -> &str {
         match self {
             Error::Config(_) => "config.refused",
             Error::Refused { code, .. } => code,

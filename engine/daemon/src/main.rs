@@ -24,6 +24,7 @@ mod run;
 mod runtime;
 mod service_manager;
 mod signals;
+mod state;
 mod status;
 mod targets;
 mod telemetry;
@@ -60,6 +61,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Test(arguments) => test::run(cli, arguments),
         Verb::Plugins => plugins::run(cli),
         Verb::Status => status::run(cli),
+        Verb::State(arguments) => state::run(cli, arguments),
         Verb::Plan(arguments) => reload_verbs::plan(cli, arguments),
         Verb::Apply(arguments) => reload_verbs::apply(cli, arguments),
         Verb::Reload => reload_verbs::reload(cli),

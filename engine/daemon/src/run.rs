@@ -115,6 +115,8 @@ impl Daemon {
         let api = Api {
             engine: running.clone(),
             store,
+            plugin_folders: engine.plugins.clone(),
+            limits: engine.limits,
             readiness: readiness.clone(),
             metrics: engine.http.metrics_enabled.then_some(metrics),
             metrics_endpoint: engine.http.metrics_endpoint.clone(),

@@ -104,7 +104,10 @@ impl PluginFactory for FoundPlugin {
 }
 
 /// The library, and the definition fitted to what it declares. Blocks.
-fn find(definition: Arc<Definition>, plugins: &Plugins) -> Result<(Arc<Definition>, PathBuf), Cause> {
+pub(crate) fn find(
+    definition: Arc<Definition>,
+    plugins: &Plugins,
+) -> Result<(Arc<Definition>, PathBuf), Cause> {
     let path =
         pico_config::find_plugin(&definition.path, plugins, &executable_folder()).map_err(|finding| {
             let hint = finding.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();

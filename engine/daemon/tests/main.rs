@@ -10,6 +10,7 @@ mod reload;
 mod run;
 mod service_manager;
 mod state_server;
+mod state_verb;
 mod status;
 mod support;
 mod tests_verb;

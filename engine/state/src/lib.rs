@@ -25,6 +25,6 @@ pub use any_store::{AnyStore, Saved};
 pub use asked::Asked;
 pub use error::StateError;
 pub use format::{Checkpoint, Damage, STATE_BYTES_MAX, decode, encode};
-pub use http::{HttpLease, HttpStore};
+pub use http::{HttpLease, HttpStore, ServerCheck, check_server};
 pub use lease::Lease;
 pub use store::{FileStore, Loaded};

@@ -17,6 +17,7 @@ mod readiness;
 mod reload;
 mod server;
 mod sources;
+mod state;
 mod stats;
 mod streams;
 mod tail;
@@ -31,7 +32,7 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{get, post};
 use pico_actors::handle::Engine;
-use pico_config::Http;
+use pico_config::{Http, Limits, Plugins};
 use pico_state::AnyStore;
 use serde::Serialize;
 
@@ -55,6 +56,10 @@ pub(crate) struct Api {
     pub(crate) engine: Engine,
     /// Where checkpoints are kept.
     pub(crate) store: AnyStore,
+    /// Where the plugin of a state is found.
+    pub(crate) plugin_folders: Plugins,
+    /// What an instance that looks at a state is opened with.
+    pub(crate) limits: Limits,
     /// Whether the process may be sent work.
     pub(crate) readiness: Readiness,
     /// None: metrics are switched off.
@@ -140,7 +145,8 @@ pub(crate) fn router(api: Api, gate: Gate, http: &Http) -> Router {
         .route("/sources/{key}/resume", post(sources::resume))
         .route("/sources/{key}/stop", post(sources::stop))
         .route("/sources/{key}/start", post(sources::start))
-        .merge(reload::routes());
+        .merge(reload::routes())
+        .merge(state::routes());
     if let Some(path) = metrics_endpoint {
         router = router.route(&path, get(metrics::metrics));
     }

@@ -18,6 +18,7 @@ use crate::process::Started;
 
 mod keys;
 mod listening;
+mod state;
 
 const DEFINITION: &str = r#"
 type = "source"
@@ -52,6 +53,7 @@ struct Server {
     router: Router,
     readiness: Readiness,
     engine: Engine,
+    store: AnyStore,
     _state: tempfile::TempDir,
     events: Events,
 }
@@ -71,9 +73,12 @@ impl Server {
         let state = pico_config::StateConfig::File { path: folder.path().to_owned() };
         let events = Events::new();
         tokio::spawn(events.clone().follow(running.news()));
+        let store = AnyStore::of(&state).unwrap();
         let api = Api {
             engine: running.clone(),
-            store: AnyStore::of(&state).unwrap(),
+            store: store.clone(),
+            plugin_folders: engine.plugins.clone(),
+            limits: engine.limits,
             readiness: readiness.clone(),
             metrics: None,
             metrics_endpoint: "/metrics".to_owned(),
@@ -94,6 +99,7 @@ impl Server {
         let gate = Gate::new(&engine.http, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))).unwrap();
         let router = router(api, gate, &engine.http);
         Server { router, readiness, engine: running, _state: folder, events }
+        Server { router, readiness, engine: running, store, _state: folder }
     }
 
     async fn ask(&self, method: &str, path: &str) -> (u16, String, Value) {

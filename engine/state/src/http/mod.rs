@@ -9,6 +9,7 @@
 //! - a load begins only when nothing of a former opening of this process can still land;
 //! - nothing of a URL but its origin, and nothing of a header's value, is in any error or log line.
 
+mod check_server;
 mod client;
 mod lease;
 mod meaning;
@@ -19,5 +20,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use check_server::{ServerCheck, check_server};
 pub use lease::HttpLease;
 pub use store::HttpStore;
