@@ -98,8 +98,7 @@ impl Server {
         };
         let gate = Gate::new(&engine.http, SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))).unwrap();
         let router = router(api, gate, &engine.http);
-        Server { router, readiness, engine: running, _state: folder, events }
-        Server { router, readiness, engine: running, store, _state: folder }
+        Server { router, readiness, engine: running, store, _state: folder, events }
     }
 
     async fn ask(&self, method: &str, path: &str) -> (u16, String, Value) {
