@@ -45,6 +45,8 @@ pub(crate) enum Verb {
     Check(CheckArguments),
     /// Run the tests of definitions.
     Test(TestArguments),
+    /// Show what would become of the next records of a source.
+    DryRun(DryRunArguments),
     /// List the plugins that can be found.
     Plugins,
     /// Ask a daemon how its sources are.
@@ -115,6 +117,8 @@ enum RawVerb {
     Check(CheckArguments),
     /// Run the [[tests]] of definitions, without plugin and broker
     Test(TestArguments),
+    /// Show what would become of the next records of a source; nothing is produced, created or saved
+    DryRun(DryRunArguments),
     /// List the plugins that can be found
     Plugins,
     /// Ask a daemon how its sources are
@@ -156,6 +160,20 @@ pub(crate) struct CheckArguments {
     /// Files and folders [default: what `run` would read]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Arguments of `dry-run`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct DryRunArguments {
+    /// Key of the source, or its file
+    #[arg(value_name = "KEY")]
+    pub(crate) key: String,
+    /// Records to look at
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) records: u32,
+    /// How long to wait for them, in seconds
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) seconds: u32,
 }
 
 /// Arguments of `test`.
@@ -207,6 +225,7 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Dev(arguments))) => Verb::Dev(arguments),
         (false, Some(RawVerb::Check(arguments))) => Verb::Check(arguments),
         (false, Some(RawVerb::Test(arguments))) => Verb::Test(arguments),
+        (false, Some(RawVerb::DryRun(arguments))) => Verb::DryRun(arguments),
         (false, Some(RawVerb::Plugins)) => Verb::Plugins,
         (false, Some(RawVerb::Status)) => Verb::Status,
         (false, Some(RawVerb::Plan(arguments))) => Verb::Plan(arguments),

@@ -95,6 +95,12 @@ fn schema(block: &TopicBlock) -> Vec<Finding> {
     refused.or(unknown).map(finding).into_iter().collect()
 }
 
+/// Rules that are right each by itself and make no record path together.
+pub(crate) fn rule(definition: &Definition, error: &pico_record::RuleError) -> Finding {
+    let location = Location::File(definition.file.clone());
+    Finding::new("config.rule", Severity::Error, location, error.to_string())
+}
+
 /// What librdkafka itself says of the settings; it is asked without a broker.
 fn properties(definition: &Definition, engine: &Engine) -> Vec<Finding> {
     let refused = pico_broker::check(&engine.kafka, &engine.limits, &definition.topics);

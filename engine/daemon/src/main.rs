@@ -6,10 +6,12 @@
 
 mod api;
 mod check;
+mod chosen;
 mod cli;
 mod client;
 mod definition_check;
 mod dev;
+mod dry_run;
 mod error;
 mod events;
 mod findings;
@@ -59,6 +61,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Dev(arguments) => dev::run(cli, arguments),
         Verb::Check(arguments) => check::run(cli, arguments),
         Verb::Test(arguments) => test::run(cli, arguments),
+        Verb::DryRun(arguments) => dry_run::run(cli, arguments),
         Verb::Plugins => plugins::run(cli),
         Verb::Status => status::run(cli),
         Verb::State(arguments) => state::run(cli, arguments),

@@ -57,3 +57,16 @@ pub(crate) fn write_json(value: &impl serde::Serialize) {
 pub(crate) fn trimmed(table: &str) -> String {
     table.lines().map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line).trim_end())).collect()
 }
+
+/// Bytes as a member of a document: text, or base64 under a name that says so, or null.
+pub(crate) fn put_bytes(object: &mut serde_json::Value, name: &str, bytes: Option<&[u8]>) {
+    use base64::Engine as _;
+    match bytes.map(std::str::from_utf8) {
+        None => object[name] = serde_json::Value::Null,
+        Some(Ok(text)) => object[name] = serde_json::Value::from(text),
+        Some(Err(_not_text)) => {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(bytes.unwrap_or_default());
+            object[format!("{name}_base64")] = serde_json::Value::from(encoded);
+        }
+    }
+}

@@ -6,6 +6,7 @@
 mod access;
 mod check;
 mod docs;
+mod dry_run;
 mod reload;
 mod run;
 mod service_manager;

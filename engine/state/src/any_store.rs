@@ -9,7 +9,7 @@ use pico_config::{SourceKey, StateConfig};
 use crate::asked::Asked;
 use crate::error::StateError;
 use crate::http::HttpStore;
-use crate::store::{FileStore, Loaded};
+use crate::store::{Borrowed, FileStore, Loaded};
 
 /// Where checkpoints are kept. The process has one; clones share what makes an opening wait for a former one.
 #[derive(Debug, Clone)]
@@ -55,6 +55,18 @@ impl AnyStore {
         match self {
             AnyStore::File(store) => store.read(key).await,
             AnyStore::Http(store) => Ok(Saved { number: None, state: store.read(key).await? }),
+        }
+    }
+
+    /// Keeps everybody from running the source while the answer lives, where that can be had, and reads what is saved:
+    /// see [`FileStore::borrow`]. A server has no lock.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn borrow(&self, key: &SourceKey) -> Result<(Option<Borrowed>, Saved), StateError> {
+        match self {
+            AnyStore::File(store) => store.borrow(key).await.map(|(held, saved)| (Some(held), saved)),
+            AnyStore::Http(_) => Ok((None, self.read(key).await?)),
         }
     }
 

@@ -27,4 +27,4 @@ pub use error::StateError;
 pub use format::{Checkpoint, Damage, STATE_BYTES_MAX, decode, encode};
 pub use http::{HttpLease, HttpStore, ServerCheck, check_server};
 pub use lease::Lease;
-pub use store::{FileStore, Loaded};
+pub use store::{Borrowed, FileStore, Loaded};

@@ -26,6 +26,18 @@ pub struct FileStore {
     table: Arc<Table>,
 }
 
+/// A source that nobody runs while this lives, because somebody looks at it.
+#[derive(Debug)]
+pub struct Borrowed {
+    held: OwnedMutexGuard<Held>,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        self.held.give_back();
+    }
+}
+
 /// What an opening found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
@@ -111,6 +123,19 @@ impl FileStore {
             })
         })
         .await
+    }
+
+    /// Keeps everybody from running the source while the answer lives, and reads what is saved. Nothing is written.
+    ///
+    /// # Errors
+    /// As of [`FileStore::open`]; [`StateError::InUse`] while an opening of this process has the source.
+    pub async fn borrow(&self, key: &SourceKey) -> Result<(Borrowed, Saved), StateError> {
+        let mut held = self.slot(key).await.lock_owned().await;
+        let folder = self.folder.clone();
+        let held = blocking(move || held.borrow_lock(&folder).map(|()| held)).await?;
+        let borrowed = Borrowed { held };
+        let saved = self.read(key).await?;
+        Ok((borrowed, saved))
     }
 
     /// Puts `state` in the place of what is saved, under the next number and a life of its own; `None` removes the

@@ -170,3 +170,23 @@ async fn another_word_in_the_asked_file_is_reported() {
 
     assert!(refused.to_string().contains("orders.asked"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_borrowed_source_is_run_by_nobody_and_nothing_of_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::open_folder(folder.path()).unwrap();
+    let (lease, _) = store.open(&key("orders")).await.unwrap();
+    lease.save(1, b"position".to_vec()).await.unwrap();
+    assert!(matches!(store.borrow(&key("orders")).await.unwrap_err(), StateError::InUse));
+    lease.release().await;
+    let before = std::fs::read(folder.path().join("orders.state")).unwrap();
+
+    let (borrowed, saved) = store.borrow(&key("orders")).await.unwrap();
+
+    assert_eq!(saved.state.as_deref(), Some(&b"position"[..]));
+    let other = FileStore::open_folder(folder.path()).unwrap();
+    assert!(matches!(other.open(&key("orders")).await.unwrap_err(), StateError::Locked { .. }));
+    assert_eq!(std::fs::read(folder.path().join("orders.state")).unwrap(), before);
+    drop(borrowed);
+    assert!(other.open(&key("orders")).await.is_ok());
+}

@@ -6,12 +6,13 @@ mod report;
 
 use std::path::PathBuf;
 
-use pico_config::{Definition, Env, Finding, Limits, Location, RecordTest, Severity};
+use pico_config::{Definition, Env, Finding, Limits, RecordTest};
 use pico_record::{Provenance, RecordPath, RouteFailure, RuleError};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Header, Record};
 
 use crate::cli::{Cli, Format, TestArguments};
+use crate::definition_check;
 use crate::error::Error;
 use crate::findings;
 use crate::leave::Exit;
@@ -45,7 +46,7 @@ pub(crate) fn run(cli: &Cli, arguments: &TestArguments) -> Result<Exit, Error> {
         for definition in loaded.definitions {
             match run_tests(&definition, &loaded.engine.limits) {
                 Ok(file) => files.push(file),
-                Err(error) => found.push(refused(&definition, &error)),
+                Err(error) => found.push(definition_check::rule(&definition, &error)),
             }
         }
     }
@@ -108,9 +109,4 @@ fn batch(test: &RecordTest) -> GuestBatch {
         event_time_ns: None,
     });
     GuestBatch::from_batch(batch)
-}
-
-fn refused(definition: &Definition, error: &RuleError) -> Finding {
-    let location = Location::File(definition.file.clone());
-    Finding::new("config.rule", Severity::Error, location, error.to_string())
 }

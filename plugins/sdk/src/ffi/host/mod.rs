@@ -1,4 +1,5 @@
-//! The engine's side of the border. Only the plugin port of the actors and the listing of plugins use it.
+//! The engine's side of the border. Only the plugin port of the actors, the listing of plugins
+//! and `dry-run` use it.
 
 mod batch;
 mod calls;

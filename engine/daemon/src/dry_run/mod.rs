@@ -1,0 +1,128 @@
+//! `dry-run`: opens a source to look at it, and shows what would become of its next records.
+//!
+//! Nothing is produced, created, dropped or saved, and no batch is acknowledged. A plugin that takes one batch at a
+//! time gives no second one without a verdict, so it shows one batch; a batch without records is told Nack.
+
+mod look;
+mod show;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pico_config::{Definition, Engine, Env, ErrorPolicy, Finding, OnRecordError, SourceKey, StateConfig};
+use pico_record::{Ceiling, RecordPath};
+use pico_state::{AnyStore, Borrowed, StateError};
+use picomq_connector_sdk::ffi::host::{Library, OpenRequest, TracingSink};
+use picomq_connector_sdk::{Limits, Mode};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::chosen;
+use crate::cli::{Cli, DryRunArguments, Format};
+use crate::definition_check;
+use crate::error::{Error, chain};
+use crate::leave::Exit;
+use crate::output::{self, Stream};
+use crate::plugins::executable_folder;
+use crate::runtime;
+use crate::telemetry::{Logs, start_logs};
+use look::{Looked, Wanted, look};
+
+/// Shows the next records of a source. Exit code 1 when one of them fails, or the source does.
+pub(crate) fn run(cli: &Cli, arguments: &DryRunArguments) -> Result<Exit, Error> {
+    let env = Env::from_process();
+    let (engine, definition) = chosen::definition(cli, &arguments.key, &env)?;
+    start_logs(Logs::to_stderr(engine.logging.format, LevelFilter::WARN), &env, None)?;
+    let wanted = Wanted {
+        records: arguments.records as usize,
+        within: Duration::from_secs(u64::from(arguments.seconds)),
+    };
+    let looked = runtime::block_on(open_and_look(&engine, definition.clone(), wanted))?;
+    match cli.format() {
+        Format::Json => output::write_json(&show::document(&definition, wanted, &looked)),
+        Format::Human | Format::Github => {
+            output::write(Stream::Stdout, &show::text(&definition, wanted, &looked))
+        }
+    }
+    Ok(if looked.has_failed() { Exit::Runtime } else { Exit::Ok })
+}
+
+async fn open_and_look(engine: &Engine, mut definition: Definition, wanted: Wanted) -> Result<Looked, Error> {
+    let mut path = record_path(&definition, engine)?;
+    // Held to the end: a daemon that starts meanwhile waits, and its slot upstream is not taken from under it.
+    let (_held, state) = saved(engine, &definition.key).await?;
+    let library = load(engine, &mut definition).await?;
+    let is_pipelined = library.info().capabilities.pipelined;
+    let instance = library.open(request(engine, &definition, state)).await.map_err(|cause| {
+        Error::runtime("plugin.open", format!("the source `{}` does not open", definition.key)).because(cause)
+    })?;
+    let looked = look(&instance, is_pipelined, &mut path, wanted).await;
+    instance.close().await;
+    Ok(looked)
+}
+
+/// The way of the records, which sets aside every record that fails, so that those behind it are shown too.
+fn record_path(definition: &Definition, engine: &Engine) -> Result<RecordPath, Error> {
+    let errors = ErrorPolicy { on_record_error: OnRecordError::Skip, max_per_minute: u32::MAX };
+    RecordPath::new(&definition.topics, &engine.limits)
+        .and_then(|path| path.with_errors(&errors, definition.key.as_str(), Ceiling::default()))
+        .map_err(|cause| Error::Config(vec![definition_check::rule(definition, &cause)]))
+}
+
+/// Keeps everybody else from running the source, and reads what is saved. A folder that is not there holds nothing.
+async fn saved(engine: &Engine, key: &SourceKey) -> Result<(Option<Borrowed>, Option<Vec<u8>>), Error> {
+    if let StateConfig::File { path } = &engine.state
+        && !path.exists()
+    {
+        return Ok((None, None));
+    }
+    let store = AnyStore::of(&engine.state).map_err(refused)?;
+    let (held, saved) = store.borrow(key).await.map_err(|cause| match cause {
+        StateError::Locked { .. } => {
+            let hint = format!(
+                "stop the source first: curl -X POST {}/sources/{key}/stop, and afterwards …/start",
+                url(engine)
+            );
+            refused(cause).with_hint(hint)
+        }
+        cause => refused(cause),
+    })?;
+    Ok((held, saved.state))
+}
+
+fn url(engine: &Engine) -> String {
+    format!("http://{}", engine.http.address)
+}
+
+fn refused(cause: StateError) -> Error {
+    Error::environment(cause.code(), "the saved state cannot be used").because(cause)
+}
+
+async fn load(engine: &Engine, definition: &mut Definition) -> Result<Arc<Library>, Error> {
+    let path = pico_config::find_plugin(&definition.path, &engine.plugins, &executable_folder());
+    let path = path.map_err(|mut finding| {
+        finding.location = definition.path_location.clone();
+        Error::Config(vec![*finding])
+    })?;
+    let library = tokio::task::spawn_blocking(move || Library::load(&path))
+        .await
+        .map_err(|cause| Error::runtime("plugin.not_loaded", "the plugin did not load").because(cause))?
+        .map_err(|cause| Error::environment("plugin.not_loaded", chain(&cause)))?;
+    let findings = definition_check::fit(definition, library.info());
+    let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
+    if errors.is_empty() { Ok(library) } else { Err(Error::Config(errors)) }
+}
+
+fn request(engine: &Engine, definition: &Definition, state: Option<Vec<u8>>) -> OpenRequest {
+    let key = definition.key.as_str().to_owned();
+    OpenRequest {
+        config_json: definition.plugin_config.expose_json().to_owned(),
+        state,
+        mode: Mode::Inspect,
+        limits: Limits { batch_records: engine.limits.batch_records, batch_bytes: engine.limits.batch_bytes },
+        record_bytes: engine.limits.record_bytes,
+        open_timeout: definition.supervision.open_timeout,
+        verdict_timeout: definition.supervision.verdict_timeout,
+        host: Arc::new(TracingSink::new(key.as_str())),
+        key,
+    }
+}
