@@ -84,6 +84,8 @@ pub struct OpenedDelivery {
     pub state: Option<Vec<u8>>,
     /// Conditions to show beside the status, such as `unfenced`.
     pub conditions: Vec<&'static str>,
+    /// By the positions of the blocks: the id of its schema, where a block has a registry.
+    pub schema_ids: Vec<Option<u32>>,
 }
 
 /// Lease and store of one source's state.

@@ -71,6 +71,7 @@ impl DeliveryFactory for FakeDelivery {
                 number: opened.number,
                 state: opened.state,
                 conditions: Vec::new(),
+                schema_ids: Vec::new(),
             })
         })
     }

@@ -57,7 +57,7 @@ pub(crate) async fn open(
         lease.release().await;
     }
     let definition = &spec.definition;
-    let path = RecordPath::new(&definition.topics, limits)
+    let mut path = RecordPath::new(&definition.topics, limits)
         .and_then(|path| path.with_errors(&definition.errors, definition.key.as_str(), link.ceiling.clone()))
         .map_err(|error| config_failure("config.rule", error.to_string()))?;
     let delivery = tokio::select! {
@@ -65,6 +65,10 @@ pub(crate) async fn open(
         // What the store has under way is waited for by the next opening.
         () = link.signal.notified() => return Err(passing("source.open_cancelled", "the opening was called off")),
     };
+    if let Err(error) = path.set_schema_ids(&definition.topics, &delivery.schema_ids) {
+        give_back(&delivery).await;
+        return Err(config_failure("config.rule", error.to_string()));
+    }
     if delivery.state.is_some() && !is_paused {
         // It had records before, so it is expected to send at once: connect while the plugin opens.
         delivery.broker.warm();

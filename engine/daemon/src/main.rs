@@ -20,6 +20,7 @@ mod output;
 mod plugins;
 mod process;
 mod reach;
+mod registry;
 mod reload;
 mod reload_verbs;
 mod run;

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use crate::definition_check;
 use crate::error::chain;
 use crate::plugins::executable_folder;
+use crate::registry::SchemaIds;
 
 /// What all sources of the process share.
 pub(crate) struct Wiring {
@@ -50,6 +51,7 @@ impl Wiring {
             store: self.store.clone(),
             admin: self.admin.clone(),
             broker: BrokerSettings::new(&self.kafka, &self.limits, &definition),
+            schema_ids: SchemaIds::of(&definition.topics),
         };
         let asked = AskedFile { key: definition.key.clone(), store: self.store.clone() };
         Entry::Good(Box::new(SourceSpec {
@@ -140,12 +142,15 @@ struct Delivery {
     store: AnyStore,
     admin: Admin,
     broker: BrokerSettings,
+    schema_ids: SchemaIds,
 }
 
 impl DeliveryFactory for Delivery {
     fn open(&self) -> BoxFuture<Result<OpenedDelivery, OpenFailure>> {
-        let Delivery { key, store, admin, broker } = self.clone();
+        let Delivery { key, store, admin, broker, schema_ids } = self.clone();
         Box::pin(async move {
+            // First, because nothing has to be given back yet when a registry says no.
+            let schema_ids = schema_ids.get().await?;
             let (lease, loaded) = store.open(&key).await?;
             let broker = KafkaBroker::new(admin, broker);
             let conditions = broker.conditions();
@@ -156,6 +161,7 @@ impl DeliveryFactory for Delivery {
                 number: loaded.number,
                 state: loaded.state,
                 conditions,
+                schema_ids,
             })
         })
     }
