@@ -1,0 +1,98 @@
+//! What of the spool is synced, and which of its files are done with.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::files;
+use super::reader::Reader;
+
+/// One file, as far as it is synced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// The number of its first post.
+    pub(crate) first: u64,
+    /// The number after its last.
+    pub(crate) next: u64,
+    /// Its bytes.
+    pub(crate) bytes: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// The synced part of a spool. The lock on its folder is held as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    _lock: Option<File>,
+    index: Mutex<Index>,
+    pub(super) reader: Mutex<Reader>,
+}
+
+#[derive(Debug)]
+struct Index {
+    segments: VecDeque<Segment>,
+    next: u64,
+}
+
+impl Spool {
+    pub(super) fn new(lock: Option<File>, segments: VecDeque<Segment>, next: u64) -> Spool {
+        let index = Mutex::new(Index { segments, next });
+        Spool { _lock: lock, index, reader: Mutex::default() }
+    }
+
+    /// The number after the last synced post.
+    pub(crate) fn next(&self) -> u64 {
+        self.index().next
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.index().segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// A group was synced; `segment` is what its file is now.
+    pub(crate) fn grew(&self, segment: Segment) {
+        let mut index = self.index();
+        index.next = segment.next;
+        match index.segments.back_mut().filter(|last| last.first == segment.first) {
+            Some(last) => *last = segment,
+            None => index.segments.push_back(segment),
+        }
+    }
+
+    /// Everything below `committed` is delivered: files with nothing else are removed, except the one being written.
+    /// One that cannot be removed stays known and is tried again with the next call.
+    pub(crate) fn delivered(&self, committed: u64) {
+        let done: Vec<PathBuf> = {
+            let index = self.index();
+            let closed = index.segments.iter().take(index.segments.len().saturating_sub(1));
+            closed.take_while(|one| one.next <= committed).map(|one| one.path.clone()).collect()
+        };
+        for path in done {
+            if let Err(error) = files::remove(&path) {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "a delivered part of the spool stays"
+                );
+                return;
+            }
+            self.index().segments.pop_front();
+        }
+    }
+
+    /// The file in which the post `number` is, if it is synced.
+    pub(super) fn segment_of(&self, number: u64) -> Option<Segment> {
+        let index = self.index();
+        index.segments.iter().find(|one| one.first <= number && number < one.next).cloned()
+    }
+
+    /// The number of the oldest post there is.
+    pub(crate) fn first(&self) -> u64 {
+        let index = self.index();
+        index.segments.front().map_or(index.next, |segment| segment.first)
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

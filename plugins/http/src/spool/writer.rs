@@ -1,0 +1,110 @@
+//! Appends groups, each written and synced before anybody is told.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::segment::{HEADER_BYTES, Header};
+use super::store::Segment;
+use super::{SpoolError, files};
+
+/// The one that writes.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    folder: PathBuf,
+    segment_bytes: u64,
+    header: Header,
+    path: PathBuf,
+    file: File,
+    /// Where the last synced group ends.
+    end: u64,
+    /// The number of the next post.
+    next: u64,
+    /// A write or sync failed: what lies past `end` is not known, and a second sync could lie about it.
+    is_suspect: bool,
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    /// Begins a new segment at the number `next`.
+    pub(super) fn begin(folder: &Path, next: u64, segment_bytes: u64) -> Result<Writer, SpoolError> {
+        let header = Header { first: next, salt: fastrand::u64(..) };
+        let (path, file) = files::create(folder, &header)?;
+        Ok(Writer {
+            folder: folder.to_owned(),
+            segment_bytes,
+            header,
+            path,
+            file,
+            end: HEADER_BYTES as u64,
+            next,
+            is_suspect: false,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Goes on with a segment that has a header and nothing else.
+    pub(super) fn resume(folder: &Path, unused: &Segment, segment_bytes: u64) -> Result<Writer, SpoolError> {
+        let (path, failed) = (unused.path.clone(), SpoolError::io("cannot open", &unused.path));
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed)?;
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(SpoolError::io("cannot read", &path))?;
+        let header =
+            Header::decode(&bytes).map_err(|damage| SpoolError::Damaged { path: path.clone(), damage })?;
+        let (folder, end) = (folder.to_owned(), HEADER_BYTES as u64);
+        let (next, buffer) = (header.first, Vec::new());
+        Ok(Writer { folder, segment_bytes, header, path, file, end, next, is_suspect: false, buffer })
+    }
+
+    /// The segment as it stands on disk now.
+    pub(crate) fn segment(&self) -> Segment {
+        Segment { first: self.header.first, next: self.next, bytes: self.end, path: self.path.clone() }
+    }
+
+    /// Appends `posts` as one group and syncs. Once it answers they survive a crash of the machine.
+    ///
+    /// # Errors
+    /// When they may not; none of them was taken then, though a later life may still find them.
+    pub(crate) fn append(&mut self, posts: &[Vec<u8>]) -> Result<Segment, SpoolError> {
+        self.make_ready()?;
+        self.buffer.clear();
+        self.header.write_group(&mut self.buffer, self.next, posts);
+        let written = self.file.write_all_at(&self.buffer, self.end).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            self.is_suspect = true;
+            return Err(SpoolError::io("cannot write", &self.path)(error));
+        }
+        self.end += self.buffer.len() as u64;
+        self.next += posts.len() as u64;
+        self.buffer.shrink_to(BUFFER_KEPT_BYTES);
+        Ok(self.segment())
+    }
+
+    /// Leaves a segment that is full or failed. The rest of a failed write is cut off first: only the last file of a
+    /// spool may end in something torn.
+    fn make_ready(&mut self) -> Result<(), SpoolError> {
+        if self.is_suspect {
+            files::truncate(&self.path, self.end)?;
+        }
+        let is_full = self.end >= self.segment_bytes;
+        if !is_full && !self.is_suspect {
+            return Ok(());
+        }
+        // With nothing in it, its successor would have its name.
+        let fresh = match self.header.first == self.next {
+            true => Writer::resume(&self.folder, &self.segment(), self.segment_bytes)?,
+            false => Writer::begin(&self.folder, self.next, self.segment_bytes)?,
+        };
+        let buffer = std::mem::take(&mut self.buffer);
+        *self = Writer { buffer, ..fresh };
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn break_file(&mut self) {
+        self.file = File::open(&self.path).expect("the segment is there");
+    }
+}
+
+/// A buffer that one large group made grow is given back.
+const BUFFER_KEPT_BYTES: usize = 1 << 20;
