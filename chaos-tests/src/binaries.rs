@@ -18,7 +18,14 @@ const TESTED: [&str; 6] = [
     "--examples",
 ];
 /// What a user has.
-const SHIPPED: [&str; 4] = ["--package", ENGINE, "--package", "picomq-connector-random-source"];
+const SHIPPED: [&str; 6] = [
+    "--package",
+    ENGINE,
+    "--package",
+    "picomq-connector-random-source",
+    "--package",
+    "picomq-connector-http-source",
+];
 
 /// Where the engine and the plugins lie: `PICO_CONNECTORS_BIN_DIR`, else the folder that this test was built into.
 pub fn folder() -> PathBuf {

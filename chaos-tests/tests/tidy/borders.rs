@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::tree::top;
 
 /// Every crate, its folder, and the crates of this workspace that it may depend on, in tests too.
-const TABLE: [(&str, &str, &[&str]); 12] = [
+const TABLE: [(&str, &str, &[&str]); 13] = [
     ("picomq-connector-sdk", "plugins/sdk", &[]),
     ("pico-config", "config", &["picomq-connector-sdk"]),
     ("pico-record", "engine/record", &["picomq-connector-sdk", "pico-config"]),
@@ -35,6 +35,7 @@ const TABLE: [(&str, &str, &[&str]); 12] = [
         ],
     ),
     ("picomq-connector-random-source", "plugins/random", &["picomq-connector-sdk"]),
+    ("picomq-connector-http-source", "plugins/http", &["picomq-connector-sdk"]),
     ("picomq-connector-faulty-source", "chaos-tests/faulty-plugin", &["picomq-connector-sdk"]),
     ("reference-state-server", "chaos-tests/state-server", &[]),
     ("chaos-tests", "chaos-tests", &["pico-devbroker", "reference-state-server"]),

@@ -140,11 +140,9 @@ impl Seat {
 
     /// Gives it up; with the last one the address is free again and every connection has ended.
     pub(crate) async fn leave(self) {
-        let task = self.give_up();
-        if let Some(task) = task {
-            if timeout(LEAVE_WITHIN, task).await.is_err() {
-                tracing::warn!(address = %self.local, "connections of the listener did not end in time");
-            }
+        let Some(task) = self.give_up() else { return };
+        if timeout(LEAVE_WITHIN, task).await.is_err() {
+            tracing::warn!(address = %self.local, "connections of the listener did not end in time");
         }
     }
 
