@@ -4,7 +4,10 @@
 //! of the logs is followed by [`Ledger::settle`], so that a violation names what was broken last.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use reference_state_server::StateServer;
 
 use crate::consumer::LogReader;
 use crate::daemon::Daemon;
@@ -49,8 +52,8 @@ pub struct Campaign {
     ledger: Ledger,
     journal: Journal,
     reader: LogReader,
-    /// Where the state file is looked at.
-    folder: PathBuf,
+    /// Where the state is looked at.
+    states: States,
     /// The state that the next recovery must pass, and when its time began.
     recovering: Option<(u64, Instant)>,
     last: Option<Saved>,
@@ -85,7 +88,7 @@ impl Campaign {
             ledger: Ledger::new(plan),
             reader: LogReader::new(reader_bootstrap)?,
             random: fastrand::Rng::with_seed(seed() ^ name_hash),
-            folder: site.state_folder(),
+            states: States::Folder(site.state_folder()),
             site,
             workload,
             recovering: None,
@@ -107,7 +110,12 @@ impl Campaign {
 
     /// Looks at the state as `daemon` sees it, in its mount namespace; it is gone with the process.
     pub fn look_inside(&mut self, daemon: &Daemon) {
-        self.folder = daemon.inside(&self.site.state_folder());
+        self.states = States::Folder(daemon.inside(&self.site.state_folder()));
+    }
+
+    /// Looks at the state on `server`, where the engine is told to keep it.
+    pub fn look_at(&mut self, server: Arc<StateServer>) {
+        self.states = States::Server(server);
     }
 
     /// Says that something was broken. `holds_bytes` when network bytes may arrive late.
@@ -187,8 +195,7 @@ impl Campaign {
 
     /// One look at the state file. A file that is not whole is an error at any time: it is replaced by a rename.
     fn look(&mut self) -> Result<()> {
-        let path = self.folder.join(format!("{}.state", self.workload.key));
-        let Some(file) = StateFile::read(&path)? else {
+        let Some(file) = self.states.read(&self.workload.key)? else {
             if self.last.is_some() {
                 self.note(Event::SawNothing)?;
             }
@@ -245,6 +252,26 @@ impl Campaign {
         self.journal.write(&event)?;
         self.ledger.note(&event);
         Ok(())
+    }
+}
+
+/// Where an engine keeps its states.
+enum States {
+    Folder(PathBuf),
+    Server(Arc<StateServer>),
+}
+
+impl States {
+    /// A server keeps neither life nor number: its versions rise with each save, and stand in for them.
+    fn read(&self, key: &str) -> Result<Option<StateFile>> {
+        match self {
+            States::Folder(folder) => StateFile::read(&folder.join(format!("{key}.state"))),
+            States::Server(server) => Ok(server.saved(key).map(|entry| StateFile {
+                life: 0,
+                number: entry.version,
+                blob: entry.state.to_vec(),
+            })),
+        }
     }
 }
 

@@ -17,6 +17,8 @@ mod refused;
 mod rights;
 mod stage;
 mod state;
+mod state_server;
+mod state_verb;
 mod stop;
 mod topics;
 mod upstream;
