@@ -80,9 +80,11 @@ impl Subject {
     /// Which check a cause speaks of, by its code.
     fn of(code: &str) -> Option<Subject> {
         match code {
-            "plugin.not_loaded" | "plugin.config" | "plugin.not_pipelined" | "plugin.panicked" => {
-                Some(Subject::PluginLoaded)
-            }
+            "plugin.not_found"
+            | "plugin.not_loaded"
+            | "plugin.config"
+            | "plugin.not_pipelined"
+            | "plugin.panicked" => Some(Subject::PluginLoaded),
             "broker.unknown_topic" | "broker.topic_not_created" | "broker.topic_not_visible" => {
                 Some(Subject::TopicsExist)
             }

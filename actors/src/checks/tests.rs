@@ -55,6 +55,7 @@ fn a_cause_turns_the_check_it_speaks_of_and_no_other() {
         ("state.io", "checkpoint_saved"),
         ("plugin.poll", "upstream_reachable"),
         ("plugin.not_loaded", "plugin_loaded"),
+        ("plugin.not_found", "plugin_loaded"),
         ("plugin.hung", "progress"),
     ] {
         let mut checks = Checks::new();

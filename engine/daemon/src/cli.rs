@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::ask::AskVerb;
+use crate::doctor::DoctorArguments;
 use crate::leave::Exit;
+use crate::make::MakeVerb;
 use crate::output::{self, Stream};
 use crate::state::StateArguments;
 
@@ -59,6 +62,12 @@ pub(crate) enum Verb {
     Reload,
     /// Look at what a source remembers, or change it.
     State(StateArguments),
+    /// Ask a daemon something else.
+    Ask(AskVerb),
+    /// Look for what keeps sources from running.
+    Doctor(DoctorArguments),
+    /// Print something that helps to write files.
+    Make(MakeVerb),
 }
 
 /// How answers are printed.
@@ -78,7 +87,8 @@ pub(crate) enum Format {
     about = "Moves data from other systems into topics of a Kafka-protocol broker",
     disable_version_flag = true,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 ok, 1 failed while running, 2 configuration, 3 environment, 4 needs confirmation"
+    after_help = "Exit codes: 0 ok, 1 failed while running, 2 configuration, 3 environment, 4 needs confirmation\n\
+                  A daemon with API keys: PICOMQ_CONNECTORS_API_KEY holds the one to use"
 )]
 struct Raw {
     #[command(subcommand)]
@@ -131,6 +141,12 @@ enum RawVerb {
     Reload,
     /// Show, take out, put back or forget what a source remembers
     State(StateArguments),
+    #[command(flatten)]
+    Ask(AskVerb),
+    /// Look for what keeps sources from running: files, plugins, broker, daemon; each with what to do
+    Doctor(DoctorArguments),
+    #[command(flatten)]
+    Make(MakeVerb),
 }
 
 /// Arguments of `run`.
@@ -232,6 +248,9 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Apply(arguments))) => Verb::Apply(arguments),
         (false, Some(RawVerb::Reload)) => Verb::Reload,
         (false, Some(RawVerb::State(arguments))) => Verb::State(arguments),
+        (false, Some(RawVerb::Ask(verb))) => Verb::Ask(verb),
+        (false, Some(RawVerb::Doctor(arguments))) => Verb::Doctor(arguments),
+        (false, Some(RawVerb::Make(verb))) => Verb::Make(verb),
         (false, None) => return Err(refusal("a verb is missing, such as `run` or `check`")),
     };
     let format = if raw.json { Format::Json } else { raw.format };
@@ -242,6 +261,12 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
     let config = raw.config.filter(|path| !path.is_empty()).map(PathBuf::from);
     let url = if raw.url.is_empty() { URL_DEFAULT.to_owned() } else { raw.url };
     Ok(Cli { verb, config, url, format })
+}
+
+/// The whole command line, for its completions and its pages.
+pub(crate) fn command() -> clap::Command {
+    use clap::CommandFactory as _;
+    Raw::command()
 }
 
 fn refusal(reason: &str) -> clap::Error {

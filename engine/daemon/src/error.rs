@@ -99,7 +99,8 @@ impl Error {
         }
     }
 
-    fn hint(&self) -> Option<&str> {
+    /// What to do.
+    pub(crate) fn hint(&self) -> Option<&str> {
         match self {
             Error::Environment { hint, .. } | Error::Refused { hint, .. } => hint.as_deref(),
             Error::Config(_) | Error::Runtime { .. } => None,

@@ -5,17 +5,20 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod ask;
 mod check;
 mod chosen;
 mod cli;
 mod client;
 mod definition_check;
 mod dev;
+mod doctor;
 mod dry_run;
 mod error;
 mod events;
 mod findings;
 mod leave;
+mod make;
 mod output;
 mod plugins;
 mod process;
@@ -69,5 +72,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Plan(arguments) => reload_verbs::plan(cli, arguments),
         Verb::Apply(arguments) => reload_verbs::apply(cli, arguments),
         Verb::Reload => reload_verbs::reload(cli),
+        Verb::Ask(verb) => ask::run(cli, verb),
+        Verb::Doctor(arguments) => doctor::run(cli, arguments),
+        Verb::Make(verb) => make::run(cli, verb),
     }
 }

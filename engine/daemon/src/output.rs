@@ -53,6 +53,19 @@ pub(crate) fn write_json(value: &impl serde::Serialize) {
     write(Stream::Stdout, &format!("{text}\n"));
 }
 
+/// Text of others for a terminal: what would move the cursor or begin a new line is written out.
+pub(crate) fn harmless(text: &str) -> String {
+    let write = |mut shown: String, c: char| {
+        if c.is_control() {
+            shown.extend(c.escape_default())
+        } else {
+            shown.push(c)
+        }
+        shown
+    };
+    text.chars().fold(String::with_capacity(text.len()), write)
+}
+
 /// A table without the blanks at both ends of its lines, each line ended.
 pub(crate) fn trimmed(table: &str) -> String {
     table.lines().map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line).trim_end())).collect()

@@ -1,6 +1,7 @@
 //! `plugins`: the libraries that a definition could name, with what they say about themselves or why they are refused.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,8 +56,28 @@ struct Listed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Outcome {
-    Fits { name: String, version: String, abi: u32, capabilities: Vec<&'static str>, config_schema: Value },
-    Refused { refused: String },
+    Fits {
+        name: String,
+        version: String,
+        abi: u32,
+        capabilities: Vec<&'static str>,
+        /// Of the file, so that two machines can be compared; null when it cannot be read.
+        sha256: Option<String>,
+        config_schema: Value,
+    },
+    Refused {
+        refused: String,
+    },
+}
+
+impl Listing {
+    /// Path, name and schema of those that can be used.
+    pub(crate) fn fitting(&self) -> impl Iterator<Item = (&Path, &str, &Value)> {
+        self.plugins.iter().filter_map(|Listed { path, outcome }| match outcome {
+            Outcome::Fits { name, config_schema, .. } => Some((path.as_path(), name.as_str(), config_schema)),
+            Outcome::Refused { .. } => None,
+        })
+    }
 }
 
 impl Catalog {
@@ -134,12 +155,27 @@ fn listed(path: PathBuf) -> Listed {
                 version: info.version.clone(),
                 abi: info.abi,
                 capabilities: capabilities(info.capabilities),
+                sha256: digest(&path),
                 config_schema: info.config_schema.clone(),
             }
         }
         Err(error) => Outcome::Refused { refused: chain(&error) },
     };
     Listed { path, outcome }
+}
+
+/// In pieces: a library may be large.
+fn digest(path: &Path) -> Option<String> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => break,
+            read => context.update(&piece[..read]),
+        }
+    }
+    Some(context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn capabilities(can: picomq_connector_sdk::Capabilities) -> Vec<&'static str> {
@@ -165,7 +201,7 @@ fn text(listing: &Listing) -> String {
     let mut refused = String::new();
     for Listed { path, outcome } in &listing.plugins {
         match outcome {
-            Outcome::Fits { name, version, abi, capabilities, config_schema: _ } => {
+            Outcome::Fits { name, version, abi, capabilities, sha256: _, config_schema: _ } => {
                 let can = if capabilities.is_empty() { "–".to_owned() } else { capabilities.join(", ") };
                 table.add_row([name, version, &abi.to_string(), &can, &shown(path).display().to_string()]);
             }

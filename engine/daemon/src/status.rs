@@ -1,6 +1,5 @@
 //! `status`: how the sources of a running daemon are, in one table.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -25,6 +24,9 @@ struct Source {
     conditions: Vec<String>,
     since: u64,
     checkpoint_age_ms: Option<u64>,
+    records_per_second: f64,
+    lag_seconds: Option<f64>,
+    lag_bytes: Option<f64>,
     last_error: Option<LastError>,
 }
 
@@ -41,14 +43,7 @@ struct Stats {
     sources_running: usize,
     /// Microseconds.
     run_time: u64,
-    connectors: Vec<Connector>,
     warnings: Vec<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Connector {
-    key: String,
-    messages_sent: u64,
 }
 
 /// Asks the daemon and prints what it says.
@@ -60,15 +55,19 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Error> {
             output::write_json(&sources);
         }
         Format::Human | Format::Github => {
-            let (sources, stats): (Vec<Source>, Stats) = runtime::block_on(async {
-                let sources = client.get("/sources").await?;
-                Ok((sources, client.get("/stats").await?))
-            })?;
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            output::write(Stream::Stdout, &text(&sources, &stats, now));
+            let text = runtime::block_on(look(&client))?;
+            output::write(Stream::Stdout, &text);
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The table as of now.
+pub(crate) async fn look(client: &Client) -> Result<String, Error> {
+    let sources: Vec<Source> = client.get("/sources").await?;
+    let stats: Stats = client.get("/stats").await?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(text(&sources, &stats, now))
 }
 
 /// The table, for this moment since the epoch.
@@ -77,15 +76,13 @@ fn text(sources: &[Source], stats: &Stats, now: Duration) -> String {
     if sources.is_empty() {
         return format!("{summary}no definition is loaded\n");
     }
-    let sent: BTreeMap<&str, u64> =
-        stats.connectors.iter().map(|one| (one.key.as_str(), one.messages_sent)).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["SOURCE", "STATUS", "CONDITIONS", "SINCE", "SENT", "CHECKPOINT", "LAST ERROR"]);
+    table.set_header(["SOURCE", "STATUS", "CONDITIONS", "SINCE", "REC/S", "LAG", "CHECKPOINT", "LAST ERROR"]);
     for source in sources {
-        table.add_row(row(source, sent.get(source.key.as_str()).copied(), now));
+        table.add_row(row(source, now));
     }
-    for place in [3, 4, 5] {
+    for place in [3, 4, 5, 6] {
         if let Some(column) = table.column_mut(place) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -104,16 +101,38 @@ fn summary(stats: &Stats) -> String {
     text
 }
 
-fn row(source: &Source, sent: Option<u64>, now: Duration) -> [String; 7] {
-    let none = || "–".to_owned();
-    let listed = |list: &[String]| if list.is_empty() { none() } else { list.join(", ") };
+/// What stands where there is nothing to say.
+fn none() -> String {
+    "–".to_owned()
+}
+
+/// One after the other.
+pub(crate) fn listed(list: &[String]) -> String {
+    if list.is_empty() { none() } else { list.join(", ") }
+}
+
+/// In time where the plugin says it, else in bytes.
+pub(crate) fn lag(seconds: Option<f64>, bytes: Option<f64>) -> String {
+    const UNITS: [(&str, f64); 3] = [("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0)];
+    match (seconds, bytes) {
+        (Some(seconds), _) => short(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+        (None, Some(bytes)) => match UNITS.iter().find(|(_, size)| bytes >= *size) {
+            Some((unit, size)) => format!("{:.1} {unit}", bytes / size),
+            None => format!("{bytes:.0} B"),
+        },
+        (None, None) => none(),
+    }
+}
+
+fn row(source: &Source, now: Duration) -> [String; 8] {
     let since = now.saturating_sub(Duration::from_millis(source.since));
     [
         source.key.clone(),
         format!("{} {}", mark(&source.status, &source.conditions), source.status),
         listed(&source.conditions),
         short(since),
-        sent.map_or_else(none, grouped),
+        format!("{:.1}", source.records_per_second),
+        lag(source.lag_seconds, source.lag_bytes),
         source
             .checkpoint_age_ms
             .map_or_else(none, |age| format!("{} ago", short(Duration::from_millis(age)))),
@@ -122,7 +141,7 @@ fn row(source: &Source, sent: Option<u64>, now: Duration) -> [String; 7] {
 }
 
 /// Told apart without colour. A status that this version does not know gets a question mark.
-fn mark(status: &str, conditions: &[String]) -> char {
+pub(crate) fn mark(status: &str, conditions: &[String]) -> char {
     let is_troubled =
         conditions.iter().any(|condition| condition.starts_with("backing_off") || condition == "degraded");
     match status {
@@ -137,7 +156,7 @@ fn mark(status: &str, conditions: &[String]) -> char {
 }
 
 /// Two units at most: `41s`, `2h14m`, `3d4h`.
-fn short(time: Duration) -> String {
+pub(crate) fn short(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
@@ -146,19 +165,6 @@ fn short(time: Duration) -> String {
         (0, _, _) => format!("{hours}h{}m", minutes % 60),
         (_, _, _) => format!("{days}d{}h", hours % 24),
     }
-}
-
-/// `112 904`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn cut(message: &str) -> String {
@@ -179,7 +185,6 @@ mod tests {
         serde_json::from_value(json!({
             "connectors_runtime_version": "0.1.0", "sources_total": 3, "sources_running": 2,
             "run_time": 8_040_000_000_u64, "process_id": 1, "warnings": ["unsafe"],
-            "connectors": [{"key": "random", "messages_sent": 112_904, "status": "running"}],
         }))
         .unwrap()
     }
@@ -188,10 +193,12 @@ mod tests {
     fn the_table_shows_what_needs_a_look_and_why() {
         let sources: Vec<Source> = serde_json::from_value(json!([
             {"id": 1, "key": "random", "status": "running", "conditions": [], "since": 1_000_000, "checkpoint_age_ms": 900,
+             "records_per_second": 14.04, "lag_seconds": null, "lag_bytes": null,
              "last_error": null},
             {"id": 2, "key": "orders_cdc", "status": "running", "conditions": ["backing_off(7/30)"], "since": 9_000_000,
-             "checkpoint_age_ms": 61_000, "last_error": {"message": "broker unavailable", "timestamp": 1}},
+             "checkpoint_age_ms": 61_000, "records_per_second": 0.0, "lag_seconds": null, "lag_bytes": 3_250_586.0, "last_error": {"message": "broker unavailable", "timestamp": 1}},
             {"id": 3, "key": "metrics_in", "status": "error", "conditions": [], "since": 8_321_000, "checkpoint_age_ms": null,
+             "records_per_second": 0.0, "lag_seconds": 90.4, "lag_bytes": 7.0,
              "last_error": {"message": "disk full\nmore", "timestamp": 1}},
         ]))
         .unwrap();
@@ -199,10 +206,10 @@ mod tests {
         let text = text(&sources, &stats(), Duration::from_millis(9_041_000));
 
         insta::assert_snapshot!(text, @r"
-        SOURCE      STATUS     CONDITIONS         SINCE     SENT  CHECKPOINT  LAST ERROR
-        random      ● running  –                  2h14m  112 904      0s ago  –
-        orders_cdc  ◐ running  backing_off(7/30)    41s        –    1m1s ago  broker unavailable
-        metrics_in  ✗ error    –                  12m0s        –           –  disk full
+        SOURCE      STATUS     CONDITIONS         SINCE  REC/S      LAG  CHECKPOINT  LAST ERROR
+        random      ● running  –                  2h14m   14.0        –      0s ago  –
+        orders_cdc  ◐ running  backing_off(7/30)    41s    0.0  3.1 MiB    1m1s ago  broker unavailable
+        metrics_in  ✗ error    –                  12m0s    0.0    1m30s           –  disk full
         pico-connectors 0.1.0, up 2h14m: 2 of 3 sources run
         ! unsafe
         ");
@@ -214,12 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn times_have_two_units_and_numbers_are_grouped() {
+    fn times_have_two_units_and_bytes_have_one() {
         let of = |seconds| short(Duration::from_secs(seconds));
         assert_eq!([of(41), of(720), of(8_045), of(273_600)], ["41s", "12m0s", "2h14m", "3d4h"]);
+        let bytes = |bytes| lag(None, Some(bytes));
         assert_eq!(
-            [grouped(0), grouped(999), grouped(1_000), grouped(1_234_567)],
-            ["0", "999", "1 000", "1 234 567"]
+            [bytes(0.0), bytes(1023.0), bytes(1536.0), bytes(5e9)],
+            ["0 B", "1023 B", "1.5 KiB", "4.7 GiB"]
         );
+        assert_eq!(lag(Some(f64::NAN), None), "0s", "whatever a plugin says");
     }
 }

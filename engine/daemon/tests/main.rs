@@ -15,3 +15,4 @@ mod state_verb;
 mod status;
 mod support;
 mod tests_verb;
+mod verbs;

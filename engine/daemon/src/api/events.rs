@@ -31,6 +31,8 @@ pub(super) struct Wanted {
     source: Option<String>,
     /// So many events before now come first.
     last: Option<u16>,
+    /// False: the stream ends with what there is now.
+    follow: Option<bool>,
 }
 
 /// The events from now on, or from after the one that was seen last.
@@ -41,10 +43,11 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     let Query(wanted) = wanted.map_err(|rejection| Problem::bad_query(&rejection.body_text()))?;
     let filter = Filter::new(&wanted)?;
+    let until = if wanted.follow == Some(false) { api.events.last() } else { u64::MAX };
     let events = api.events.clone();
     let seen = headers.get(LAST_SEEN).and_then(|value| value.to_str().ok());
     let begin = begin(&events, seen, wanted.last.unwrap_or(0));
-    streams::open(&api, |outlet| write(outlet, events, filter, begin))
+    streams::open(&api, |outlet| write(outlet, events, filter, (begin, until)))
 }
 
 /// After which event to begin. What was seen in another run of the daemon says nothing about this one: all that is kept
@@ -86,7 +89,8 @@ impl Filter {
     }
 }
 
-async fn write(outlet: Arc<Outlet>, events: Events, filter: Filter, begin: u64) {
+/// From after one event up to another.
+async fn write(outlet: Arc<Outlet>, events: Events, filter: Filter, (begin, until): (u64, u64)) {
     let mut seen = begin;
     loop {
         let read = events.read(seen, READ_MAX);
@@ -100,6 +104,10 @@ async fn write(outlet: Arc<Outlet>, events: Events, filter: Filter, begin: u64) 
             if !outlet.send(event).await {
                 return;
             }
+        }
+        if seen >= until {
+            outlet.tell("end", &json!({ "reason": "there are no more" })).await;
+            return;
         }
         events.newer_than(seen).await;
     }

@@ -3,6 +3,7 @@
 mod address;
 mod connection;
 mod refusal;
+mod stream;
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::api::KEY_HEADER;
 use crate::error::Error;
 use address::Address;
+pub(crate) use stream::{Event, Stream};
 
 /// A daemon that needs longer than this for an answer is not well. A command of a plugin has its own limit there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
@@ -29,6 +31,9 @@ pub(crate) const KEY_VARIABLE: &str = "PICOMQ_CONNECTORS_API_KEY";
 /// Variable with a PEM file of those to trust besides the system's, for https.
 pub(crate) const CA_VARIABLE: &str = "PICOMQ_CONNECTORS_CA_FILE";
 
+/// Header of what a person should know about a command that was taken.
+const NOTE_HEADER: &str = "picomq-note";
+
 /// Where the daemon is, and what opens it.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
@@ -40,6 +45,8 @@ pub(crate) struct Client {
 #[derive(Debug)]
 pub(crate) struct Answer {
     status: hyper::StatusCode,
+    /// What a person should know about it.
+    note: Option<String>,
     body: Bytes,
 }
 
@@ -112,6 +119,17 @@ impl Client {
         }
     }
 
+    /// Asks for something to be done; gives what a person should know about it, if anything.
+    ///
+    /// # Errors
+    /// Like [`get`](Client::get).
+    pub(crate) async fn order(&self, path: &str) -> Result<Option<String>, Error> {
+        let mut answer = self.send(Method::POST, path, None).await?;
+        let note = answer.note.take();
+        self.accepted(answer, path).await?;
+        Ok(note)
+    }
+
     /// Sends a body of any kind and gives whatever is answered.
     ///
     /// # Errors
@@ -125,13 +143,39 @@ impl Client {
         let answering = async {
             let answer = self.open(method, path, body).await?;
             let status = answer.status();
+            let note = answer.headers().get(NOTE_HEADER).and_then(|note| note.to_str().ok());
+            let note = note.map(str::to_owned);
             let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|cause| self.unwell(format!("its answer broke off: {cause}")))?;
-            Ok(Answer { status, body: body.to_bytes() })
+            Ok(Answer { status, note, body: body.to_bytes() })
         };
         tokio::time::timeout(ANSWER_WITHIN, answering)
             .await
             .map_err(|_elapsed| self.unwell(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))?
+    }
+
+    /// Asks for a stream of events, from after the event `last` where there is one.
+    ///
+    /// # Errors
+    /// Nobody answers with success.
+    pub(crate) async fn stream(&self, path: &str, last: Option<&str>) -> Result<Stream, Error> {
+        let mut request = self.request(Method::GET, path, None)?;
+        if let Some(last) = last.and_then(|last| header::HeaderValue::from_str(last).ok()) {
+            request.headers_mut().insert("last-event-id", last);
+        }
+        let answer = tokio::time::timeout(ANSWER_WITHIN, connection::exchange(&self.address, request))
+            .await
+            .map_err(|_elapsed| self.unwell(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))??;
+        if answer.status().is_success() {
+            return Ok(Stream::new(answer.into_body()));
+        }
+        let (status, body) = (answer.status(), answer.into_body());
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        match self.accepted(Answer { status, note: None, body }, path).await {
+            Ok(_) => Err(self.unwell("it answered without a stream".to_owned())),
+            Err(refused) => Err(refused),
+        }
     }
 
     async fn open(
@@ -163,5 +207,29 @@ impl Client {
         request
             .body(Full::new(body))
             .map_err(|cause| self.unwell("this path cannot be asked for".to_owned()).because(cause))
+    }
+}
+
+/// A piece of a path as it must stand in a URL: a key that was typed may hold anything.
+pub(crate) fn escaped(piece: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    piece.bytes().fold(String::new(), |mut text, byte| {
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_was_typed_stays_one_piece_of_the_path() {
+        assert_eq!(escaped("orders_cdc.v-2"), "orders_cdc.v-2");
+        assert_eq!(escaped("../a?b#ö"), "..%2Fa%3Fb%23%C3%B6");
     }
 }

@@ -22,7 +22,7 @@ struct Problem {
 impl Client {
     /// The body of a success; otherwise the error that says what to do.
     pub(super) async fn accepted(&self, answer: Answer, path: &str) -> Result<Bytes, Error> {
-        let Answer { status, body } = answer;
+        let Answer { status, body, note: _ } = answer;
         if status.is_success() {
             return Ok(body);
         }
