@@ -7,13 +7,15 @@ use std::time::Duration;
 use picomq_connector_sdk::Schema;
 use regex::Regex;
 
-use crate::{ParseError, Properties, RecordSchema, Rule, SchemaRegistry, Template};
+use crate::{Expression, ParseError, Properties, RecordSchema, Rule, SchemaRegistry, Template};
 
 /// A checked block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicBlock {
     /// Where the records go.
     pub rule: Rule,
+    /// The block takes the records for which it is true. None: all.
+    pub when: Option<Expression>,
     /// Encoding on the wire (json).
     pub schema: Schema,
     /// What encodes JSON into `schema`. None: records must come in it already.
@@ -49,6 +51,7 @@ impl TopicBlock {
     pub fn new(rule: Rule) -> TopicBlock {
         TopicBlock {
             rule,
+            when: None,
             schema: Schema::Json,
             record_schema: None,
             schema_registry: None,
@@ -105,7 +108,7 @@ impl AllowedTopics {
 }
 
 /// The last line of regex's report is its reason; the lines before it draw the place.
-fn one_line(report: &str) -> String {
+pub(crate) fn one_line(report: &str) -> String {
     let reason = report.lines().last().unwrap_or(report).trim();
     reason.strip_prefix("error: ").unwrap_or(reason).to_owned()
 }

@@ -3,10 +3,11 @@
 
 use serde_json::Value;
 
+use crate::check_tagged::check_tagged;
 use crate::checked::{Checked, Fields, Item, NamedText, Text};
 use crate::context::{Context, Draft, Place};
 use crate::reference::has_reference;
-use crate::scalar::{flag, integer, resolved, size, text, time, word, wrong_type};
+use crate::scalar::{flag, integer, number, resolved, size, text, time, word, wrong_type};
 use crate::shape::{Field, Kind, Shape};
 use crate::suggest::closest;
 use crate::tree::{Entry, Node, Raw};
@@ -103,6 +104,9 @@ pub(crate) fn check_value(
             .map(|entries| Checked::Table(check_table(cx, entries, shape, place.clone()))),
         Kind::Texts { .. } => table(cx, node, kind, &place).map(|entries| texts(cx, entries, &place)),
         Kind::Free => table(cx, node, kind, &place).map(|_| Checked::Free(node.clone())),
+        Kind::Any => Some(Checked::Any(node.clone())),
+        Kind::Number => number(cx, node, kind, &place).map(Checked::Decimal),
+        Kind::Tagged(shapes) => check_tagged(cx, node, shapes, &place),
         Kind::NotYet(_) => None,
     };
     value.map(|value| Item { place, value })
@@ -124,9 +128,10 @@ fn settled(cx: &mut Context<'_>, node: &Node, kind: &Kind, place: &Place) -> Opt
     let Raw::Untyped(text) = &node.value else { return Some(node.clone()) };
     let is_json = match kind {
         Kind::List(_) | Kind::Tables(_) | Kind::Table(_) | Kind::Texts { .. } | Kind::Free => true,
+        Kind::Tagged(_) => true,
         Kind::TextOrTable(_) => text.trim_start().starts_with('{'),
         Kind::Text | Kind::Secret | Kind::Word { .. } | Kind::Bool | Kind::Integer { .. } => false,
-        Kind::Size { .. } | Kind::Time { .. } | Kind::NotYet(_) => false,
+        Kind::Size { .. } | Kind::Time { .. } | Kind::Number | Kind::Any | Kind::NotYet(_) => false,
     };
     if !is_json {
         return Some(node.clone());
@@ -158,11 +163,16 @@ fn tables(cx: &mut Context<'_>, items: &[Node], shape: &'static Shape, place: &P
             let fields = check_table(cx, entries, shape, place.clone());
             checked.push(Item { place, value: Checked::Table(fields) });
         } else {
-            let reason = format!("`{}` must be a table, not {}", place.path, item.type_name());
-            cx.add(&place, Draft::error("config.wrong_type", reason));
+            wrong_table(cx, item, &place);
         }
     }
     Checked::List(checked)
+}
+
+/// An element of a list that must be a table.
+pub(crate) fn wrong_table(cx: &mut Context<'_>, item: &Node, place: &Place) {
+    let reason = format!("`{}` must be a table, not {}", place.path, item.type_name());
+    cx.add(place, Draft::error("config.wrong_type", reason));
 }
 
 fn texts(cx: &mut Context<'_>, entries: &[Entry], place: &Place) -> Checked {

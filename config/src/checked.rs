@@ -26,6 +26,10 @@ pub(crate) enum Checked {
     Table(Fields),
     Texts(Vec<NamedText>),
     Free(Node),
+    Any(Node),
+    Decimal(serde_json::Number),
+    /// The name of the shape of each, and its fields.
+    Tagged(Vec<(&'static str, Fields)>),
 }
 
 /// A string with its references resolved, and as a person may see it.
@@ -109,6 +113,22 @@ impl Fields {
     pub(crate) fn list(&self, name: &str) -> &[Item] {
         match self.get(name) {
             Some(Item { value: Checked::List(items), .. }) => items,
+            Some(_) | None => &[],
+        }
+    }
+
+    pub(crate) fn tables(&self, name: &str) -> impl Iterator<Item = &Fields> {
+        self.list(name).iter().filter_map(|item| match &item.value {
+            Checked::Table(fields) => Some(fields),
+            Checked::Text(_) | Checked::Word(_) | Checked::Bool(_) | Checked::Number(_) => None,
+            Checked::Time(_) | Checked::List(_) | Checked::Texts(_) | Checked::Free(_) => None,
+            Checked::Any(_) | Checked::Decimal(_) | Checked::Tagged(_) => None,
+        })
+    }
+
+    pub(crate) fn tagged(&self, name: &str) -> &[(&'static str, Fields)] {
+        match self.get(name) {
+            Some(Item { value: Checked::Tagged(tables), .. }) => tables,
             Some(_) | None => &[],
         }
     }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::{ErrorPolicy, Location, PluginConfig, RecordTest, SourceKey, Supervision, TopicBlock, Written};
+use crate::{ErrorPolicy, Location, PluginConfig, RecordTest, SourceKey, Supervision, TopicBlock};
+use crate::{Transform, Written};
 
 /// One source. Equality is over resolved values and leaves out file, line and tests, so that a moved or touched file without
 /// a change of what runs restarts nothing.
@@ -30,6 +31,8 @@ pub struct Definition {
     pub benchmark: bool,
     /// At least one; every record goes to every block.
     pub topics: Vec<TopicBlock>,
+    /// In the order written.
+    pub transforms: Vec<Transform>,
     /// For the plugin, unread by the engine.
     pub plugin_config: PluginConfig,
     /// Merged over the engine's.
@@ -58,6 +61,7 @@ impl PartialEq for Definition {
             verbose,
             benchmark,
             topics,
+            transforms,
             plugin_config,
             supervision,
             errors,
@@ -76,6 +80,7 @@ impl PartialEq for Definition {
             && *verbose == other.verbose
             && *benchmark == other.benchmark
             && *topics == other.topics
+            && *transforms == other.transforms
             && *plugin_config == other.plugin_config
             && *supervision == other.supervision
             && *errors == other.errors

@@ -6,8 +6,7 @@ use crate::error_policy::ERRORS;
 use crate::schema_shape;
 use crate::shape::{Field, Kind, Names, Shape, TIME, field, not_yet, required, time, words};
 use crate::test_shape::TEST;
-
-const NO_TRANSFORMS: &str = "take it out: records are delivered as the plugin gives them";
+use crate::transform_shape::TRANSFORMS;
 
 pub(crate) static DEFINITION: Shape = Shape {
     fields: &[
@@ -62,12 +61,17 @@ pub(crate) static DEFINITION: Shape = Shape {
             "",
             "What happens to a record that cannot be decoded, transformed, routed or encoded.",
         ),
-        not_yet("transforms", NO_TRANSFORMS),
         field(
             "tests",
             Kind::Tables(&TEST),
             "none",
             "Records with what should become of each; `pico-connectors test` runs them.",
+        ),
+        field(
+            "transforms",
+            Kind::Tagged(&TRANSFORMS),
+            "none",
+            "What happens to each record before it is routed, in the order written.",
         ),
     ],
     foreign: &[
@@ -87,6 +91,12 @@ pub(crate) static DEFINITION: Shape = Shape {
 pub(crate) static BLOCK: Shape = Shape {
     fields: &[
         required("topic", Kind::TextOrTable(&RULE), "A literal topic name or a routing rule."),
+        field(
+            "when",
+            Kind::Text,
+            "all",
+            "A jq expression that is true or false; the block takes the records for which it is true.",
+        ),
         field(
             "schema",
             words(&["json", "raw", "text", "proto", "flatbuffer", "flat_buffer", "avro"]),
@@ -150,7 +160,6 @@ pub(crate) static BLOCK: Shape = Shape {
             "empty",
             "Other librdkafka producer settings, except those the engine owns and those that reach files, URLs or other brokers.",
         ),
-        not_yet("when", "take it out: every record goes to every block"),
         not_yet(
             "avro_schema",
             "write avro_schema_path or avro_schema_json: a schema that comes with the records is not taken yet",

@@ -14,6 +14,7 @@
 
 mod block;
 mod check;
+mod check_tagged;
 mod checked;
 mod context;
 mod definition;
@@ -23,6 +24,7 @@ mod engine;
 mod engine_shape;
 mod env;
 mod error_policy;
+mod expression;
 mod file_text;
 mod finding;
 mod forbidden_address;
@@ -45,11 +47,13 @@ mod read_engine;
 mod read_http;
 mod read_http_state;
 mod read_kafka;
+mod read_pattern;
 mod read_registry;
 mod read_rule;
 mod read_schema;
 mod read_supervision;
 mod read_tests;
+mod read_transform;
 mod record_schema;
 mod record_test;
 mod reference;
@@ -67,6 +71,8 @@ mod supervision;
 mod telemetry;
 mod template;
 mod test_shape;
+mod transform;
+mod transform_shape;
 mod tree;
 mod written;
 
@@ -78,6 +84,7 @@ pub use engine::{
 };
 pub use env::Env;
 pub use error_policy::{ErrorPolicy, OnRecordError};
+pub use expression::{Budget, Expression, FieldTest, Filter, Language, json_nesting};
 pub use finding::{Finding, Location, Severity};
 pub use forbidden_address::forbidden_address;
 pub use http::{ApiKey, Cors, Http, HttpTls, Role};
@@ -101,4 +108,9 @@ pub use secret::{Secret, is_secret_name};
 pub use supervision::Supervision;
 pub use telemetry::Telemetry;
 pub use template::{FieldPath, Part, Template};
+pub use transform::{
+    Action, Computed, Condition, Envelope, FieldFilter, FieldMask, FieldPattern, FieldRename, FieldUpdate,
+    FieldValue, IfMissing, KeyPattern, MaskMethod, NewField, RecordFilter, RecordPattern, SearchPattern,
+    Transform, ValuePattern, ValueType,
+};
 pub use written::{Difference, Written};

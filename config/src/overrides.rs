@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::key::variable_form;
 use crate::properties::known;
-use crate::shape::{Kind, Names, Shape};
+use crate::shape::{Kind, Names, Shape, Tagged};
 use crate::tree::{Entry, Node, Origin, Raw};
 
 /// Separates levels in the name of a variable.
@@ -107,7 +107,8 @@ fn set_value(node: &mut Node, kind: &'static Kind, setting: Setting<'_>) -> Resu
         }
         Kind::Tables(shape) => set_item(node, setting, |item, setting| set_table(item, shape, setting)),
         Kind::List(of) => set_item(node, setting, |item, setting| set_value(item, of, setting)),
-        Kind::Free => set_free(node, setting),
+        Kind::Free | Kind::Any => set_free(node, setting),
+        Kind::Tagged(shapes) => set_tagged(node, shapes, setting),
         Kind::Text
         | Kind::Secret
         | Kind::Word { .. }
@@ -115,6 +116,7 @@ fn set_value(node: &mut Node, kind: &'static Kind, setting: Setting<'_>) -> Resu
         | Kind::Integer { .. }
         | Kind::Size { .. }
         | Kind::Time { .. }
+        | Kind::Number
         | Kind::NotYet(_) => {
             Err(unfit(format!("the field before `{}` has no parts", level.to_ascii_lowercase())))
         }
@@ -142,6 +144,41 @@ fn set_table(item: &mut Node, shape: &'static Shape, setting: Setting<'_>) -> Re
         return Ok(());
     };
     set(members(item, level)?, shape, setting)
+}
+
+/// A field of one of the tables: by its index in the list form, by its name in the table form.
+fn set_tagged(node: &mut Node, tagged: &'static Tagged, setting: Setting<'_>) -> Result<(), Unfit> {
+    if matches!(node.value, Raw::List(_)) || setting.levels[0].parse::<usize>().is_ok() {
+        return set_item(node, setting, |item, setting| {
+            let name = item.get(tagged.tag).and_then(written);
+            if let Some(shape) = name.as_deref().and_then(|name| tagged.shape(name)) {
+                return set_table(item, shape, setting);
+            }
+            // The name may come with a later variable; the check holds everything against its shape then.
+            let fits = |(_, shape): &(_, &'static Shape)| {
+                let mut changed = item.clone();
+                set_table(&mut changed, shape, setting).ok().map(|()| changed)
+            };
+            let fitting = tagged.shapes.iter().find_map(fits);
+            *item = fitting.ok_or_else(|| unfit(format!("no {} has such a field", tagged.tag)))?;
+            Ok(())
+        });
+    }
+    let level = setting.levels[0];
+    let Some((name, shape)) = tagged.shapes.iter().find(|(name, _)| variable_form(name) == level) else {
+        let near = crate::suggest::closest(level, &tagged.names()).map(variable_form);
+        return Err(Unfit { reason: format!("there is no `{}`", level.to_ascii_lowercase()), near });
+    };
+    let change = |node: &mut Node| set_table(node, shape, setting.inner());
+    set_member(members(node, level)?, name, change, setting)
+}
+
+fn written(node: &Node) -> Option<String> {
+    match &node.value {
+        Raw::Text(text) | Raw::Exact(text) | Raw::Untyped(text) => Some(text.clone()),
+        Raw::Null | Raw::Integer(_) | Raw::Float(_) | Raw::Bool(_) | Raw::Datetime(_) => None,
+        Raw::List(_) | Raw::Table(_) => None,
+    }
 }
 
 fn members<'n>(node: &'n mut Node, level: &str) -> Result<&'n mut Vec<Entry>, Unfit> {

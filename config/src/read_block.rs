@@ -10,7 +10,7 @@ use crate::properties::{self, Deadline, Table};
 use crate::read_registry::read_registry;
 use crate::read_rule::read_rule;
 use crate::read_schema::read_schema;
-use crate::{AllowedTopics, Replication, Rule, Template, TopicBlock};
+use crate::{AllowedTopics, Expression, Replication, Rule, Template, TopicBlock};
 
 /// Headers that the engine writes itself begin so.
 const OWN_HEADERS: &str = "picomq.";
@@ -28,6 +28,7 @@ pub(crate) fn read_block(cx: &mut Context<'_>, fields: &Fields) -> Option<ReadBl
     only_one(cx, fields, "partitions");
     only_one(cx, fields, "replication_factor");
     let linger = linger(cx, fields);
+    let when = when(cx, fields);
     let allowed_topics = allowed_topics(cx, fields, rule.as_ref());
     let record_key = fields.text("record_key").and_then(|(text, place)| template(cx, text, place, has_value));
     let headers = headers(cx, fields.texts("headers"), has_value);
@@ -37,6 +38,7 @@ pub(crate) fn read_block(cx: &mut Context<'_>, fields: &Fields) -> Option<ReadBl
     let schema_registry = read_registry(cx, fields, rule.as_ref(), schema);
     let base = TopicBlock::new(rule?);
     let block = TopicBlock {
+        when,
         schema,
         record_schema,
         schema_registry,
@@ -58,6 +60,12 @@ pub(crate) fn read_block(cx: &mut Context<'_>, fields: &Fields) -> Option<ReadBl
         rule: base.rule,
     };
     Some(ReadBlock { block, deadline })
+}
+
+/// The `when` of a block or a transform.
+pub(crate) fn when(cx: &mut Context<'_>, fields: &Fields) -> Option<Expression> {
+    let (text, place) = fields.text("when")?;
+    Expression::parse(text).map_err(|error| cx.add(place, Draft::parse("config.bad_expression", error))).ok()
 }
 
 fn schema(fields: &Fields) -> Schema {

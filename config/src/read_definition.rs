@@ -11,6 +11,7 @@ use crate::plugin_config;
 use crate::read_block::{one_deadline, read_block};
 use crate::read_supervision::read_supervision;
 use crate::read_tests::read_tests;
+use crate::read_transform::read_transforms;
 use crate::scalar::resolved;
 use crate::tree::{Entry, Node, Origin, Raw, to_json};
 use crate::{Definition, Location, PluginConfig, PluginConfigFormat};
@@ -25,6 +26,7 @@ pub(crate) fn read_definition(
     let key = read_key(cx, fields);
     let path = read_path(cx, fields);
     let (topics, deadline) = read_topics(cx, fields);
+    let transforms = read_transforms(cx, fields);
     let mut supervision = read_supervision(cx, fields, defaults);
     if let Some((deadline, place)) = deadline {
         let written = fields.table("supervision").and_then(|table| table.time("batch_deadline"));
@@ -49,6 +51,7 @@ pub(crate) fn read_definition(
         verbose: fields.flag("verbose").unwrap_or(false),
         benchmark: fields.flag("benchmark").unwrap_or(false),
         topics,
+        transforms,
         plugin_config: plugin_config?,
         supervision,
         errors,
@@ -125,7 +128,7 @@ fn read_plugin_config(cx: &mut Context<'_>, fields: &Fields) -> Option<PluginCon
 }
 
 /// Every reference replaced. A number that JSON cannot hold is reported and becomes null.
-fn resolve_tree(cx: &mut Context<'_>, node: &Node, place: &Place) -> Node {
+pub(crate) fn resolve_tree(cx: &mut Context<'_>, node: &Node, place: &Place) -> Node {
     let value = match &node.value {
         Raw::Text(written) => Raw::Exact(resolved(cx, written, place).unwrap_or_default()),
         Raw::List(items) => {

@@ -105,7 +105,7 @@ fn hash(cx: &mut Context<'_>, fields: &Fields) -> Option<Value> {
     Some(Value::Hash { of, buckets: buckets? })
 }
 
-fn field_path(cx: &mut Context<'_>, text: &str, place: &Place) -> Option<FieldPath> {
+pub(crate) fn field_path(cx: &mut Context<'_>, text: &str, place: &Place) -> Option<FieldPath> {
     FieldPath::parse(text).map_err(|error| cx.add(place, Draft::parse("config.bad_path", error))).ok()
 }
 

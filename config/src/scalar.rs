@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use serde_json::Number;
+
 use crate::checked::Text;
 use crate::context::{BAD_REFERENCE, Context, Draft, Place};
 use crate::reference::resolve;
@@ -95,6 +97,18 @@ pub(crate) fn integer(cx: &mut Context<'_>, node: &Node, kind: &Kind, place: &Pl
     wrong_type(cx, node, kind, place)
 }
 
+/// A number as it will be printed; JSON has neither `nan` nor `inf`.
+pub(crate) fn number(cx: &mut Context<'_>, node: &Node, kind: &Kind, place: &Place) -> Option<Number> {
+    let number = match &node.value {
+        Raw::Integer(integer) => Number::from_i128(*integer),
+        Raw::Float(float) => Number::from_f64(*float),
+        Raw::Untyped(text) => text.parse().ok(),
+        Raw::Text(_) | Raw::Exact(_) | Raw::Null | Raw::Bool(_) | Raw::Datetime(_) => None,
+        Raw::List(_) | Raw::Table(_) => None,
+    };
+    number.or_else(|| wrong_type(cx, node, kind, place))
+}
+
 pub(crate) fn size(cx: &mut Context<'_>, node: &Node, kind: &Kind, place: &Place) -> Option<u64> {
     let Some(text) = any_text(node) else { return integer(cx, node, kind, place) };
     match parse_size(text) {
@@ -176,6 +190,12 @@ fn type_hint(node: &Node, kind: &Kind, name: &str) -> Option<String> {
     }
     if let (Raw::Table(_), Kind::Tables(_)) = (&node.value, kind) {
         return Some(format!("write [[{name}]], with two brackets"));
+    }
+    if let (Raw::Text(_) | Raw::Integer(_) | Raw::Float(_) | Raw::Bool(_), Kind::Table(shape)) =
+        (&node.value, kind)
+        && shape.field("static").is_some()
+    {
+        return Some(format!("write {name} = {{ static = … }}"));
     }
     if let (Raw::Text(_), Kind::List(_)) = (&node.value, kind) {
         return Some(format!("write {name} = [\"…\"]"));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::definition_shape::DEFINITION;
 use crate::engine_shape::ENGINE;
-use crate::shape::{Field, Kind, Shape};
+use crate::shape::{Field, Kind, Shape, Tagged};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -83,9 +83,30 @@ fn kind(kind: &'static Kind) -> Map<String, Value> {
             json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } })
         }
         Kind::Free => json!({ "type": "object" }),
+        Kind::Any => json!({}),
+        Kind::Number => json!({ "anyOf": [{ "type": "number" }, reference] }),
+        Kind::Tagged(shapes) => tagged(shapes),
         Kind::NotYet(_) => json!(false),
     };
     schema.as_object().cloned().unwrap_or_default()
+}
+
+/// The list form, whose tables name their shape, and the table form, whose names do.
+fn tagged(tagged: &'static Tagged) -> Value {
+    let named = |shape: &'static Shape| {
+        let mut schema = table(shape);
+        let mut required = vec![json!(tagged.tag)];
+        required.extend(schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default());
+        schema.insert("required".to_owned(), Value::Array(required));
+        Value::Object(schema)
+    };
+    let items: Vec<Value> = tagged.shapes.iter().map(|(_, shape)| named(shape)).collect();
+    let members: Map<String, Value> =
+        tagged.shapes.iter().map(|(name, shape)| ((*name).to_owned(), Value::Object(table(shape)))).collect();
+    json!({ "anyOf": [
+        { "type": "array", "items": { "anyOf": items } },
+        { "type": "object", "additionalProperties": false, "properties": members },
+    ] })
 }
 
 fn kind_example(kind: &Kind) -> &'static str {

@@ -12,7 +12,7 @@ pub(crate) struct Shape {
 }
 
 /// One key of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -22,8 +22,18 @@ pub(crate) struct Field {
     pub(crate) is_required: bool,
 }
 
-/// What may stand after the `=`.
+/// Tables that name their shape themselves.
 #[derive(Debug)]
+pub(crate) struct Tagged {
+    /// The key that names it.
+    pub(crate) tag: &'static str,
+    pub(crate) shapes: &'static [(&'static str, &'static Shape)],
+    /// Known names that are refused as not yet built, each with what to do.
+    pub(crate) later: &'static [(&'static str, &'static str)],
+}
+
+/// What may stand after the `=`.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Text,
     /// Text that no message may show.
@@ -60,6 +70,12 @@ pub(crate) enum Kind {
     },
     /// Any table, for a plugin.
     Free,
+    /// Any value.
+    Any,
+    /// An integer or a float.
+    Number,
+    /// `[[name]]` with the shape's name in each table, or one `[name.SHAPE]` each; in the order of the file.
+    Tagged(&'static Tagged),
     /// Known, refused as not yet built; what to do instead.
     NotYet(&'static str),
 }
@@ -86,6 +102,16 @@ impl Shape {
     }
 }
 
+impl Tagged {
+    pub(crate) fn shape(&self, name: &str) -> Option<&'static Shape> {
+        self.shapes.iter().find(|(known, _)| *known == name).map(|(_, shape)| *shape)
+    }
+
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.shapes.iter().map(|(name, _)| *name).collect()
+    }
+}
+
 impl Kind {
     /// Whether any string of the file fits as it is.
     pub(crate) fn is_text(&self) -> bool {
@@ -98,13 +124,14 @@ impl Kind {
             Kind::Word { .. } | Kind::Bool | Kind::Integer { .. } | Kind::Size { .. } | Kind::Time { .. } => {
                 true
             }
+            Kind::Number => true,
             Kind::Text
             | Kind::Secret
             | Kind::List(_)
             | Kind::Table(_)
             | Kind::Tables(_)
             | Kind::TextOrTable(_) => false,
-            Kind::Texts { .. } | Kind::Free | Kind::NotYet(_) => false,
+            Kind::Texts { .. } | Kind::Free | Kind::Any | Kind::Tagged(_) | Kind::NotYet(_) => false,
         }
     }
 
@@ -122,6 +149,9 @@ impl Kind {
             Kind::Table(_) | Kind::Texts { .. } | Kind::Free => "a table".to_owned(),
             Kind::Tables(_) => "a list of tables".to_owned(),
             Kind::TextOrTable(_) => "a string or a table".to_owned(),
+            Kind::Any => "any value".to_owned(),
+            Kind::Number => "a number".to_owned(),
+            Kind::Tagged(_) => "a list of tables, or a table of them".to_owned(),
             Kind::NotYet(_) => "nothing".to_owned(),
         }
     }

@@ -23,3 +23,5 @@ mod references;
 mod schema;
 mod schema_values;
 mod secrets;
+mod transform_schema;
+mod transforms;

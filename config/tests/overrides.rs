@@ -122,6 +122,7 @@ fn what_fits_no_source_or_field_is_reported_b138() {
     insta::assert_snapshot!(said(&[("PICOMQ_CONNECTORS_SOURCE_ORDERS_KEY", "x")]), @"config.unknown_variable environment variable PICOMQ_CONNECTORS_SOURCE_ORDERS_KEY: the variable is not used: `key` is not taken from the environment");
     insta::assert_snapshot!(said(&[("PICOMQ_CONNECTORS_SOURCE_ORDERS_TOPICS__5__SCHEMA", "raw")]), @"config.unknown_variable environment variable PICOMQ_CONNECTORS_SOURCE_ORDERS_TOPICS__5__SCHEMA: the variable is not used: `5` is no index of a list of 1");
     insta::assert_snapshot!(said(&[("PICOMQ_CONNECTORS_SOURCE_ORDERS_NAME__X", "raw")]), @"config.unknown_variable environment variable PICOMQ_CONNECTORS_SOURCE_ORDERS_NAME__X: the variable is not used: the field before `x` has no parts");
+    insta::assert_snapshot!(said(&[("PICOMQ_CONNECTORS_SOURCE_ORDERS_TRANSFORMS__DELETE_FIELD__ENABLED", "x")]), @"config.unknown_variable environment variable PICOMQ_CONNECTORS_SOURCE_ORDERS_TRANSFORMS__DELETE_FIELD__ENABLED: the variable is not used: there is no `delete_field` (did you mean `DELETE_FIELDS`?)");
     insta::assert_snapshot!(said(&[("PICOMQ_CONNECTORS_SOURCE_ORDERS_", "x")]), @"config.unknown_variable environment variable PICOMQ_CONNECTORS_SOURCE_ORDERS_: the variable is not used: no source has a key it begins with (did you mean PICOMQ_CONNECTORS_SOURCE_ORDERS_…?)");
 }
 

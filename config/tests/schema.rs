@@ -11,6 +11,10 @@ use crate::schema_values::{is_of_schema, of_schema};
 
 /// A leaf of a schema: its path, and its own schema.
 fn leaves(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Value)>) {
+    // Its tables depend on their type: tests/transform_schema.rs goes through them.
+    if *path == ["transforms"] {
+        return;
+    }
     let tables: Vec<&Value> =
         std::iter::once(schema).chain(schema["anyOf"].as_array().into_iter().flatten()).collect();
     let table = tables.into_iter().find(|schema| schema["properties"].is_object());
@@ -105,6 +109,7 @@ fn other_value(path: &str) -> Vec<(&'static str, Value)> {
         "topics.0.topic.template" => field(vec![("topics.0.topic.template", json!("o.{value}"))]),
         "topics.0.topic.fallback" => field(vec![("topics.0.topic.fallback", json!("f"))]),
         "topics.0.topic.illegal" => field(vec![("topics.0.topic.illegal", json!("replace"))]),
+        "topics.0.when" => vec![("topics.0.when", json!(".a"))],
         "topics.0.schema" => vec![("topics.0.schema", json!("raw"))],
         "topics.0.batch_length" => vec![("topics.0.batch_length", json!(3))],
         "topics.0.linger_time" => vec![("topics.0.linger_time", json!("3ms"))],

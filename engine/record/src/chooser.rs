@@ -242,7 +242,7 @@ impl Chooser {
             |name: &str| format!("{} names the topic {}", self.shown(subject), shorten(name.as_bytes()));
         match why {
             Unroutable::Missing { place, why } => {
-                Refusal { reason: format!("{} {why}", origin(*place)), fix: "send a value" }
+                Refusal { reason: subject.absence(origin(*place), *why), fix: "send a value" }
             }
             Unroutable::Empty { place } => {
                 Refusal { reason: format!("{} is empty", origin(*place)), fix: "send a value" }

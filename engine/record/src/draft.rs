@@ -122,12 +122,16 @@ impl Draft {
                 return Ok(());
             }
         };
-        let subject = Subject { record, payload, fields };
-        let mut changed = Changed { is_changed: outcome == Outcome::Changed, kept: None };
+        let is_changed = outcome == Outcome::Changed;
+        let subject = Subject { record, payload, is_changed, fields };
+        let mut changed = Changed { is_changed, kept: None };
         let header_bytes = header_bytes(&record);
         let entries_before = self.entries.len();
         for block in blocks {
             self.meant = None;
+            if !block.takes(&subject)? {
+                continue;
+            }
             let topic = block.choose(&subject, topics)?;
             self.meant = Some(topic);
             let key = self.write_key(block, &subject)?;
@@ -255,9 +259,10 @@ impl Draft {
     fn write_key(&mut self, block: &Block, subject: &Subject<'_>) -> Result<Option<Span>, Fault> {
         let Some(pattern) = &block.record_key else { return Ok(None) };
         let start = self.arena.len();
-        pattern
-            .fill(subject, &mut self.arena)
-            .map_err(|missing| Fault::KeyMissing { block: block.number, reason: missing.to_string() })?;
+        pattern.fill(subject, &mut self.arena).map_err(|missing| {
+            let reason = subject.absence(missing.origin, missing.why);
+            Fault::KeyMissing { block: block.number, reason }
+        })?;
         Ok(Some(span(start, self.arena.len())?))
     }
 

@@ -67,8 +67,9 @@ pub enum RuleError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RouteFailure {
-    /// Stable name of the kind of failure: `schema_pair_refused`, `payload_not_json`, `unroutable_record`,
-    /// `record_key_missing`, `record_too_large`, `batch_too_large`, `too_many_record_errors`, or a codec's or transform's.
+    /// Stable name of the kind of failure: `schema_pair_refused`, `payload_not_json`, `field_not_writable`,
+    /// `envelope_missing`, `jq_failed`, `when_failed`, `unroutable_record`, `record_key_missing`, `record_too_large`,
+    /// `batch_too_large`, `too_many_record_errors`, or a codec's.
     pub code: &'static str,
     /// What was being done to the record. None: the batch as a whole is refused.
     pub stage: Option<Stage>,
@@ -105,14 +106,22 @@ impl RouteFailure {
         }
     }
 
-    pub(crate) fn transform_takes(transform: u16, given: Schema) -> RouteFailure {
+    pub(crate) fn when_needs_json(given: Schema, block: u16) -> RouteFailure {
+        RouteFailure {
+            code: "schema_pair_refused",
+            stage: None,
+            needs_human: true,
+            message: format!("when of topics[{block}] reads JSON and the payloads are {given}; take it out"),
+        }
+    }
+
+    pub(crate) fn transform_takes(transform: &str, given: Schema) -> RouteFailure {
         RouteFailure {
             code: "schema_pair_refused",
             stage: None,
             needs_human: true,
             message: format!(
-                "transforms[{transform}] does not take {given}, which is what it gets; take it out, or put a convert \
-                 transform before it"
+                "{transform} reads JSON and gets {given}; take it out, or put a convert transform before it"
             ),
         }
     }

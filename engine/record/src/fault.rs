@@ -1,5 +1,7 @@
 //! What is wrong with one record: the stage that found it, a stable code, and the reason for people.
 
+use std::sync::Arc;
+
 use crate::chooser::Refusal;
 use crate::convert::ConvertFailure;
 use crate::json::NotJson;
@@ -25,7 +27,8 @@ pub(crate) enum Fault {
     NotJson(NotJson),
     Unroutable { block: u16, refusal: Refusal },
     KeyMissing { block: u16, reason: String },
-    Transform { transform: u16, failure: ConvertFailure },
+    Transform { place: Arc<str>, failure: ConvertFailure },
+    When { block: u16, reason: String },
     Encode { block: u16, failure: ConvertFailure },
     TooLarge { bytes: u64, record_bytes: u64 },
     ArenaFull,
@@ -49,7 +52,7 @@ impl Fault {
         match self {
             Fault::NotJson(_) => Stage::Decode,
             Fault::Transform { .. } => Stage::Transform,
-            Fault::Unroutable { .. } | Fault::KeyMissing { .. } => Stage::Route,
+            Fault::When { .. } | Fault::Unroutable { .. } | Fault::KeyMissing { .. } => Stage::Route,
             Fault::Encode { .. } => Stage::Encode,
             Fault::TooLarge { .. } | Fault::ArenaFull => Stage::Size,
         }
@@ -59,6 +62,7 @@ impl Fault {
     pub(crate) fn is_of_the_record(&self) -> bool {
         match self {
             Fault::NotJson(_) | Fault::Unroutable { .. } | Fault::KeyMissing { .. } => true,
+            Fault::When { .. } => true,
             Fault::Transform { .. } | Fault::Encode { .. } | Fault::TooLarge { .. } => true,
             Fault::ArenaFull => false,
         }
@@ -68,6 +72,7 @@ impl Fault {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Fault::NotJson(_) => "payload_not_json",
+            Fault::When { .. } => "when_failed",
             Fault::Unroutable { .. } => "unroutable_record",
             Fault::KeyMissing { .. } => "record_key_missing",
             Fault::Transform { failure, .. } | Fault::Encode { failure, .. } => failure.code,
@@ -88,7 +93,8 @@ impl Fault {
                 "{reason}, so record_key of topics[{block}] cannot be written; send a value or take it out of \
                  the template"
             ),
-            Fault::Transform { transform, failure } => format!("transforms[{transform}]: {}", failure.reason),
+            Fault::Transform { place, failure } => format!("{place}: {}", failure.reason),
+            Fault::When { block, reason } => format!("when of topics[{block}]: {reason}"),
             Fault::Encode { block, failure } => format!("topics[{block}]: {}", failure.reason),
             Fault::TooLarge { bytes, record_bytes } => format!(
                 "{bytes} bytes with key and headers, more than limits.record_bytes = {record_bytes} allows"

@@ -16,6 +16,7 @@ use std::str::Utf8Error;
 
 use serde::de::{DeserializeSeed, IgnoredAny};
 
+use crate::target::index_of;
 use walk::{Care, Walk};
 
 /// Where the value of one asked path is filed; the same path always has the same slot.
@@ -120,9 +121,11 @@ impl Node {
         let known = self.children.iter().position(|child| *child.segment == **segment);
         let position = known.unwrap_or(self.children.len());
         if known.is_none() {
-            let canonical = segment == "0" || !segment.starts_with(['0', '+']);
-            let index = if canonical { segment.parse().ok() } else { None };
-            self.children.push(Node { segment: segment.as_str().into(), index, ..Node::default() });
+            self.children.push(Node {
+                segment: segment.as_str().into(),
+                index: index_of(segment),
+                ..Node::default()
+            });
         }
         self.children[position].at(rest)
     }
@@ -168,6 +171,15 @@ impl Fields {
             Found::Nothing(why) => Err(*why),
             Found::Payload(range) => Ok(&payload[range.clone()]),
             Found::Unescaped(range) => Ok(&self.unescaped[range.clone()]),
+        }
+    }
+
+    /// Whether a string stands at the path, and not a number or a boolean.
+    pub(crate) fn is_string(&self, slot: Slot, payload: &[u8]) -> bool {
+        match &self.found[slot.0] {
+            Found::Nothing(_) => false,
+            Found::Payload(range) => range.start > 0 && payload[range.start - 1] == b'"',
+            Found::Unescaped(_) => true,
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) record: RecordView<'a>,
     /// The record's payload after its transforms.
     pub(crate) payload: Option<&'a [u8]>,
+    /// Whether they changed it.
+    pub(crate) is_changed: bool,
     pub(crate) fields: &'a Fields,
 }
 
@@ -83,6 +85,18 @@ impl fmt::Display for Origin {
 }
 
 impl<'a> Subject<'a> {
+    /// What is missing, for messages. A field may be there in the plugin's record and not in this one.
+    #[cold]
+    pub(crate) fn absence(&self, origin: &Origin, why: Absence) -> String {
+        let is_field = match origin {
+            Origin::Field { .. } => true,
+            Origin::Header(_) | Origin::Key => false,
+            Origin::Hash { of, .. } => matches!(**of, Origin::Field { .. }),
+        };
+        let moment = if is_field && self.is_changed { " after the transforms" } else { "" };
+        format!("{origin} {why}{moment}")
+    }
+
     /// The text at `origin`.
     pub(crate) fn text(&self, origin: &Origin) -> Result<Text<'a>, Absence> {
         match origin {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pico_config::{ErrorPolicy, Limits, Rule, Template, TopicBlock};
+use pico_config::{ErrorPolicy, Limits, Rule, Template, TopicBlock, Transform};
 use picomq_connector_sdk::Schema;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
 use crate::chain::{Chain, Outcome};
 use crate::chooser::{Chooser, Clash};
 use crate::codec::Codec;
+use crate::condition::Condition;
 use crate::draft::Reading;
 use crate::encoder::Encoder;
 use crate::error::{RouteFailure, RuleError};
@@ -19,6 +20,7 @@ use crate::pattern::Pattern;
 use crate::policy::{Ceiling, DeadLetters, Moment, Policy, error_header};
 use crate::routed::Routed;
 use crate::routing::{Routing, Step};
+use crate::surroundings::Surroundings;
 use crate::topics::{TopicId, Topics};
 
 /// Header that carries the record id a plugin gives.
@@ -29,7 +31,7 @@ const PROVENANCE_HEADER: &str = "picomq.batch";
 /// Decides for every record of a source where it goes and how it leaves. Made anew at each opening, because it
 /// counts the topics seen since then.
 ///
-/// Every record goes to every block. Bytes of a payload are never changed here. A failure is found before anything
+/// Every record goes to every block whose `when` takes it. A failure is found before anything
 /// of the batch was produced, and leaves the path usable.
 #[derive(Debug)]
 pub struct RecordPath {
@@ -49,6 +51,8 @@ pub struct RecordPath {
 pub(crate) struct Block {
     pub(crate) number: u16,
     pub(crate) schema: Schema,
+    /// The block takes the records for which it is true.
+    pub(crate) when: Option<Condition>,
     /// From what leaves the transforms to `schema`. None: the bytes leave as they are.
     pub(crate) encoder: Option<Encoder>,
     pub(crate) destination: Destination,
@@ -161,6 +165,20 @@ impl RecordPath {
         Ok(())
     }
 
+    /// The same path with transforms, which every record goes through first.
+    #[must_use]
+    pub fn with_transforms(mut self, transforms: &[Transform]) -> RecordPath {
+        self.chain = Chain::new(transforms);
+        self
+    }
+
+    /// The same path with another source of time and chance, for values that transforms compute.
+    #[must_use]
+    pub fn with_surroundings(mut self, surroundings: Box<dyn Surroundings>) -> RecordPath {
+        self.chain.set_surroundings(surroundings);
+        self
+    }
+
     /// Begins with a batch; the rest is done in steps, so that a big one does not hold its thread.
     ///
     /// # Errors
@@ -191,6 +209,11 @@ impl RecordPath {
             Destination::Chosen(chooser) => Some(chooser),
         });
         choosers.flat_map(|chooser| std::mem::take(&mut chooser.clashes)).collect()
+    }
+
+    /// Whether a transform or a block asks a jq expression.
+    pub(crate) fn runs_programs(&self) -> bool {
+        self.chain.runs_programs() || self.blocks.iter().any(|block| block.when.is_some())
     }
 
     /// Runs the transforms over one record and reads what the batch needs of the outcome into `fields`.
@@ -245,9 +268,11 @@ impl RecordPath {
             headers.push((number_of(name, names)?, pattern(template, &format!("header {name:?}"))?));
         }
         let provenance = block.provenance.then(|| number_of(PROVENANCE_HEADER, names)).transpose()?;
+        let when = block.when.as_ref().map(|when| Condition::new(when, &mut self.tree));
         Ok(Block {
             number,
             schema: block.schema,
+            when,
             encoder: encoder(number, block)?,
             destination,
             record_key,
@@ -266,6 +291,14 @@ fn encoder(block: u16, of: &TopicBlock) -> Result<Option<Encoder>, RuleError> {
 }
 
 impl Block {
+    /// Whether the record goes to this block.
+    pub(crate) fn takes(&self, subject: &Subject<'_>) -> Result<bool, Fault> {
+        match &self.when {
+            None => Ok(true),
+            Some(when) => when.holds(subject).map_err(|reason| Fault::When { block: self.number, reason }),
+        }
+    }
+
     /// The topic of a record in this block.
     pub(crate) fn choose(&mut self, subject: &Subject<'_>, topics: &mut Topics) -> Result<TopicId, Fault> {
         match &mut self.destination {

@@ -1,7 +1,5 @@
 //! A template made ready for filling in: literal text and places of the record, in order.
 
-use std::fmt;
-
 use pico_config::{Part, Template};
 
 use crate::json::{Absence, FieldTree};
@@ -94,10 +92,4 @@ impl Piece {
 pub(crate) struct Missing<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) why: Absence,
-}
-
-impl fmt::Display for Missing<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} {}", self.origin, self.why)
-    }
 }

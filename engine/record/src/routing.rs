@@ -9,6 +9,10 @@ use crate::error::RouteFailure;
 use crate::path::{Provenance, RecordPath};
 use crate::routed::Routed;
 
+/// Stack for jq expressions, which walk values and let go of them by recursion; what is not touched costs nothing. An
+/// expression may nest a value by one level for each element it reads, and a payload for it has 1 MiB at most.
+const PROGRAM_STACK_BYTES: usize = 256 * 1024 * 1024;
+
 /// A batch on its way. Dropping it gives the batch back to the plugin; what the path has learned stays.
 #[derive(Debug)]
 pub struct Routing {
@@ -49,7 +53,14 @@ impl Routing {
     /// # Errors
     /// The first record that cannot be sent as the definition says and is not for `[errors]` to set aside. Nothing of
     /// the batch was produced.
-    pub fn step(mut self, path: &mut RecordPath, records: usize) -> Result<Step, RouteFailure> {
+    pub fn step(self, path: &mut RecordPath, records: usize) -> Result<Step, RouteFailure> {
+        if path.runs_programs() {
+            return stacker::grow(PROGRAM_STACK_BYTES, || self.advance(path, records));
+        }
+        self.advance(path, records)
+    }
+
+    fn advance(mut self, path: &mut RecordPath, records: usize) -> Result<Step, RouteFailure> {
         let size = self.batch.len();
         let end = self.next.saturating_add(records).min(size);
         for encoder in path.blocks.iter_mut().filter_map(|block| block.encoder.as_mut()) {
@@ -77,9 +88,15 @@ fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), Rou
     let from = path
         .chain
         .schema_after(given)
-        .map_err(|(transform, given)| RouteFailure::transform_takes(transform, given))?;
+        .map_err(|(transform, given)| RouteFailure::transform_takes(&transform, given))?;
     let mut must_be_json = false;
     for block in &path.blocks {
+        if block.when.is_some() {
+            if !matches!(from, Schema::Json | Schema::Text) {
+                return Err(RouteFailure::when_needs_json(from, block.number));
+            }
+            must_be_json = true;
+        }
         let encoded = match &block.encoder {
             Some(encoder) => encoder.schema_after(from),
             None => Some(from),
@@ -91,7 +108,8 @@ fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), Rou
         }
     }
     let may_be_json = matches!(from, Schema::Json | Schema::Text);
-    let reading = if must_be_json {
+    // What the transforms have read is JSON already.
+    let reading = if must_be_json && !path.chain.checks_json() {
         Reading::Json
     } else if may_be_json && !path.tree.is_empty() {
         Reading::Fields

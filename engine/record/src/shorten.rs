@@ -24,6 +24,15 @@ pub(crate) fn shorten(value: &[u8]) -> String {
     shown
 }
 
+/// A message of others, cut after 200 characters.
+pub(crate) fn cut(message: &str) -> String {
+    const MESSAGE_MAX: usize = 200;
+    match message.char_indices().nth(MESSAGE_MAX) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,11 @@
 //! Short ways to say what a story is given, and to read what came out.
 
-use pico_config::{FieldPath, Illegal, Limits, Rule, Schema, Template, TopicBlock, Value};
+use std::path::Path;
+
+use pico_config::{
+    Engine, Env, FieldPath, Illegal, Limits, Rule, Schema, Template, TopicBlock, Transform, Value,
+    check_definition,
+};
 use pico_record::{Provenance, RecordPath, RouteFailure, Routed};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Record, State};
@@ -118,4 +123,23 @@ pub(crate) fn topic_of(block: TopicBlock, payload: &str) -> Result<String, Route
 /// The message of a refusal.
 pub(crate) fn refusal(block: TopicBlock, payload: &str) -> String {
     topic_of(block, payload).unwrap_err().message
+}
+
+/// The transforms of a definition that has these tables.
+pub(crate) fn transforms(tables: &str) -> Vec<Transform> {
+    let text =
+        format!("type = \"source\"\nkey = \"a\"\npath = \"liba\"\n[[topics]]\ntopic = \"t\"\n{tables}");
+    let engine = Engine::defaults(Path::new("/srv"));
+    let (definition, findings) = check_definition(Path::new("a.toml"), &text, &engine, &Env::default());
+    definition.unwrap_or_else(|| panic!("{tables}: {findings:?}")).transforms
+}
+
+/// What becomes of one payload: the payload sent, `filtered`, or why it fails.
+pub(crate) fn transformed(tables: &str, payload: &str) -> String {
+    let mut path = path(&[to("t")]).with_transforms(&transforms(tables));
+    match path.route(json(&[payload]), PROVENANCE) {
+        Ok(routed) if routed.filtered() == 1 => "filtered".to_owned(),
+        Ok(routed) => String::from_utf8(sent(&routed).remove(0).payload.unwrap()).unwrap(),
+        Err(failure) => format!("{}: {}", failure.code, failure.message),
+    }
 }

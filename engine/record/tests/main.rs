@@ -11,3 +11,5 @@ mod limits;
 mod order;
 mod schemas;
 mod topic_names;
+mod transforms;
+mod when;

@@ -35,7 +35,10 @@ impl Given {
         let fields = Fields::default();
         for record in batch.records() {
             self.chooser
-                .choose(&Subject { record, payload: record.payload, fields: &fields }, &mut self.topics)
+                .choose(
+                    &Subject { record, payload: record.payload, is_changed: false, fields: &fields },
+                    &mut self.topics,
+                )
                 .unwrap();
         }
     }
