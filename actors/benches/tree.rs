@@ -109,6 +109,7 @@ fn definition(window: u32) -> Definition {
         verbose: false,
         benchmark: false,
         topics: vec![TopicBlock::new(rule)],
+        transforms: Vec::new(),
         plugin_config: PluginConfig::from_json(serde_json::Map::new()),
         supervision: Supervision::default(),
         errors: ErrorPolicy::default(),

@@ -199,6 +199,7 @@ fn texts<'a>(table: &'a Fields, name: &str) -> impl Iterator<Item = (&'a str, &'
         Checked::Text(text) => Some((text.resolved.as_str(), item)),
         Checked::Word(_) | Checked::Bool(_) | Checked::Number(_) | Checked::Time(_) => None,
         Checked::List(_) | Checked::Table(_) | Checked::Texts(_) | Checked::Free(_) => None,
+        Checked::Any(_) | Checked::Decimal(_) | Checked::Tagged(_) => None,
     })
 }
 

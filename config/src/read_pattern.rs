@@ -11,11 +11,7 @@ use crate::tree::{Node, to_json};
 use crate::{KeyPattern, SearchPattern, ValuePattern, ValueType};
 
 /// The only key of a table that says one thing.
-pub(crate) fn only<'f>(
-    cx: &mut Context<'_>,
-    fields: &'f Fields,
-    names: &[&'static str],
-) -> Option<&'static str> {
+pub(crate) fn only(cx: &mut Context<'_>, fields: &Fields, names: &[&'static str]) -> Option<&'static str> {
     let written: Vec<&'static str> =
         names.iter().copied().filter(|name| fields.get(name).is_some()).collect();
     match written[..] {

@@ -215,6 +215,9 @@ fn texts(items: &[Item]) -> impl Iterator<Item = (&str, &Place)> {
         | Checked::List(_)
         | Checked::Table(_)
         | Checked::Texts(_)
-        | Checked::Free(_) => None,
+        | Checked::Free(_)
+        | Checked::Any(_)
+        | Checked::Decimal(_)
+        | Checked::Tagged(_) => None,
     })
 }

@@ -101,6 +101,7 @@ pub(crate) fn definition(key: &str, window: u32, supervision: Supervision) -> De
         verbose: false,
         benchmark: false,
         topics: vec![TopicBlock::new(Rule::Static("numbers".to_owned()))],
+        transforms: Vec::new(),
         plugin_config: PluginConfig::from_json(serde_json::Map::new()),
         supervision,
         errors: ErrorPolicy::default(),

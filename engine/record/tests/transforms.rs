@@ -354,7 +354,7 @@ fn a_tombstone_passes_every_transform_b119_b092() {
 }
 
 #[test]
-fn an_empty_payload_is_no_json_and_no_tombstone_b119_b092() {
+fn an_empty_payload_is_no_json_and_no_tombstone_b092_b119() {
     for (tables, _) in one_of_each() {
         let outcome = transformed(&tables, "");
         assert!(outcome.starts_with("payload_not_json: record 0"), "{tables}: {outcome}");

@@ -71,7 +71,7 @@ fn run_tests(definition: &Definition, limits: &Limits) -> Result<File, RuleError
     RecordPath::new(&definition.topics, limits)?;
     for test in &definition.tests {
         // A path of its own: what one test taught it is nothing to the next.
-        let mut path = RecordPath::new(&definition.topics, limits)?;
+        let mut path = RecordPath::new(&definition.topics, limits)?.with_transforms(&definition.transforms);
         let judged = judge(&test.expectation, &actual(&mut path, test));
         outcomes.push(Outcome { test: test.clone(), judged });
     }
