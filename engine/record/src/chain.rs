@@ -121,11 +121,11 @@ impl Chain {
         let Some(payload) = payload else { return Ok(Outcome::AsItIs) };
         let Chain { transforms, surroundings, parts, changed, spare } = self;
         let mut outcome = Outcome::AsItIs;
-        let mut left = &transforms[..];
-        while let Some(first) = left.first() {
+        let mut left = &mut transforms[..];
+        while !left.is_empty() {
             let fields =
                 left.iter().take_while(|transform| matches!(transform.step, Step::Fields(_))).count();
-            let (now, rest) = left.split_at(fields.max(1));
+            let (now, rest) = std::mem::take(&mut left).split_at_mut(fields.max(1));
             left = rest;
             let current = if outcome == Outcome::Changed {
                 std::mem::swap(changed, spare);
@@ -137,7 +137,7 @@ impl Chain {
             let step = if fields > 0 {
                 edit(now, parts.open(current).map_err(Fault::NotJson)?, &**surroundings, changed)?
             } else {
-                first.convert(current, changed)?
+                now[0].convert(current, changed)?
             };
             match step {
                 Outcome::Changed => outcome = Outcome::Changed,
@@ -170,7 +170,8 @@ fn edit(
         {
             continue;
         }
-        let applied = step.apply(&mut document, surroundings).map_err(|failure| transform.fault(failure))?;
+        let applied =
+            step.apply(&mut document, surroundings).map_err(|failure| fault(&transform.place, failure))?;
         if applied == Applied::Dropped {
             return Ok(Outcome::Filtered);
         }
@@ -211,7 +212,7 @@ impl Transform {
     }
 
     /// A transform that makes a new payload out of the whole of the former.
-    fn convert(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<Outcome, Fault> {
+    fn convert(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<Outcome, Fault> {
         if self.reads_json() {
             check(payload).map_err(Fault::NotJson)?;
         }
@@ -220,15 +221,15 @@ impl Transform {
         {
             return Ok(Outcome::AsItIs);
         }
-        match &self.step {
+        match &mut self.step {
             Step::Fields(_) => Ok(Outcome::AsItIs),
             Step::Jq(program) => match program.convert(payload, out) {
                 Ok(true) => Ok(Outcome::Changed),
                 Ok(false) => Ok(Outcome::Filtered),
-                Err(error) => Err(self.jq_failed("jq_failed", program, &error)),
+                Err(error) => Err(jq_failed(&self.place, "jq_failed", program, &error)),
             },
             Step::Convert(convert) => {
-                convert.convert(payload, out).map_err(|failure| self.fault(failure))?;
+                convert.convert(payload, out).map_err(|failure| fault(&self.place, failure))?;
                 Ok(Outcome::Changed)
             }
         }
@@ -252,20 +253,19 @@ impl Transform {
     }
 
     fn holds(&self, when: &Program, payload: &[u8]) -> Result<bool, Fault> {
-        when.holds(Some(payload)).map_err(|error| self.jq_failed("when_failed", when, &error))
+        when.holds(Some(payload)).map_err(|error| jq_failed(&self.place, "when_failed", when, &error))
     }
+}
 
-    #[cold]
-    fn jq_failed(&self, code: &'static str, program: &Program, error: &ProgramError) -> Fault {
-        let reason =
-            format!("the expression {} fails: {error}", crate::shorten::shorten(program.text().as_bytes()));
-        self.fault(ConvertFailure { code, reason })
-    }
+#[cold]
+fn jq_failed(place: &Arc<str>, code: &'static str, program: &Program, error: &ProgramError) -> Fault {
+    let text = crate::shorten::shorten(program.text().as_bytes());
+    fault(place, ConvertFailure { code, reason: format!("the expression {text} fails: {error}") })
+}
 
-    #[cold]
-    fn fault(&self, failure: ConvertFailure) -> Fault {
-        Fault::Transform { place: Arc::clone(&self.place), failure }
-    }
+#[cold]
+fn fault(place: &Arc<str>, failure: ConvertFailure) -> Fault {
+    Fault::Transform { place: Arc::clone(place), failure }
 }
 
 fn check(payload: &[u8]) -> Result<(), NotJson> {

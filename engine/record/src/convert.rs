@@ -15,7 +15,7 @@ pub(crate) trait Convert: fmt::Debug + Send {
 
     /// Appends the converted payload to `out`; what is there already stays. After an error the caller cuts off what
     /// was appended. Tombstones are not converted and do not come here.
-    fn convert(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), ConvertFailure>;
+    fn convert(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), ConvertFailure>;
 }
 
 /// Why a payload cannot become one of the other schema.
