@@ -73,6 +73,11 @@ impl Daemon {
         self.signal(Signal::TERM);
     }
 
+    /// SIGHUP: asks it to take the definitions up again.
+    pub fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
     /// SIGSTOP.
     pub fn pause(&self) {
         self.signal(Signal::STOP);

@@ -14,6 +14,7 @@ mod network;
 mod plugin;
 mod process;
 mod refused;
+mod reload;
 mod rights;
 mod stage;
 mod state;
