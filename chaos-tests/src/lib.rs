@@ -2,7 +2,7 @@
 //! left. It knows the engine as a process only (configuration in, API and state file out), never as a library.
 //!
 //! - [`binaries`], [`kafka`], [`site`], [`launch`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
-//! - [`workload`]: the definitions that the tests give to the engine.
+//! - [`workload`], [`posts`]: the definitions that the tests give to the engine, and senders of webhooks.
 //! - [`consumer`], [`statefile`]: what is left to look at: the log and the saved position.
 //! - [`journal`], [`ledger`]: what happened, and the laws that must hold over log, state and journal.
 //! - [`campaign`]: the loop that starts, kills, observes and settles.
@@ -23,6 +23,7 @@ pub mod kafka;
 pub mod launch;
 pub mod ledger;
 pub mod ports;
+pub mod posts;
 pub mod proxy;
 pub mod site;
 pub mod statefile;

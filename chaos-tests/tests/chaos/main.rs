@@ -23,3 +23,4 @@ mod state_verb;
 mod stop;
 mod topics;
 mod upstream;
+mod webhook_kills;
