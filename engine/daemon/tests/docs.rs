@@ -44,15 +44,28 @@ fn blocks(place: &str, page: &str) -> Vec<Block> {
     blocks
 }
 
+/// The files that the definitions of the pages name, from the examples.
+const SCHEMAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/examples/schemas");
+
+/// A folder with a block as its only file, and what that may name.
+fn folder_with(block: &Block, file: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write(file, &block.text);
+    std::fs::create_dir_all(folder.path().join("sources/schemas")).unwrap();
+    for schema in std::fs::read_dir(SCHEMAS).unwrap() {
+        let schema = schema.unwrap();
+        std::fs::copy(schema.path(), folder.path().join("sources/schemas").join(schema.file_name())).unwrap();
+    }
+    folder
+}
+
 /// What `check` says about a block. A library that is not built is no fault of the page.
 fn faults(block: &Block) -> Vec<String> {
-    let folder = Folder::new();
     let is_config = SECTIONS.iter().any(|section| block.text.trim_start().starts_with(section));
     let file = if is_config { "config.toml" } else { "sources/a.toml" };
-    folder.write(file, &block.text);
+    let folder = folder_with(block, file);
     let arguments =
         if is_config { vec!["check", "--json", "--config", file] } else { vec!["check", "--json", file] };
-    std::fs::create_dir_all(folder.path().join("sources")).unwrap();
     let (_, out, err) = folder.told(&arguments);
     let said: serde_json::Value =
         serde_json::from_str(&out).unwrap_or_else(|_| panic!("{}: {out}{err}", block.place));
@@ -88,6 +101,32 @@ fn every_definition_in_the_docs_passes_check() {
     let faults: Vec<String> = blocks.iter().flat_map(faults).collect();
 
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What `test` says about a definition that has tests, where one fails.
+fn failed_tests(block: &Block) -> Option<String> {
+    let folder = folder_with(block, "sources/a.toml");
+    let (code, out, err) = folder.told(&["test", "sources/a.toml"]);
+    (code != 0).then(|| format!("{}: {out}{err}", block.place))
+}
+
+#[test]
+fn every_definition_of_the_page_of_schemas_passes_its_own_tests() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("docs/schemas.md");
+    let blocks = blocks("schemas.md", &std::fs::read_to_string(page).unwrap());
+    let tested: Vec<&Block> = blocks.iter().filter(|block| block.text.contains("[[tests]]")).collect();
+    assert_eq!(tested.len(), 3, "one for each binary schema");
+
+    let failed: Vec<String> = tested.into_iter().filter_map(failed_tests).collect();
+
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn the_example_of_schemas_passes_its_own_tests() {
+    let text = std::fs::read_to_string(Path::new(SCHEMAS).with_extension("toml")).unwrap();
+    let block = Block { place: "schemas.toml".to_owned(), text };
+    assert_eq!(failed_tests(&block), None);
 }
 
 #[test]

@@ -5,11 +5,15 @@
 #![allow(clippy::print_stdout, reason = "what a bench is for")]
 
 use std::alloc::System;
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use pico_config::{FieldPath, HashOf, Illegal, Limits, Rule, Schema, Template, TopicBlock, Value};
+use pico_config::{
+    FieldPath, HashOf, Illegal, Limits, Location, RecordSchema, Rule, Schema, SchemaSource, Template,
+    TopicBlock, Value,
+};
 use pico_record::{Provenance, RecordPath};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Record};
@@ -31,6 +35,10 @@ fn main() {
     measure("json, hash of field, 16 topics", vec![by(hash("user_id"))], random(5_000));
     measure("json, field, key, 2 headers, provenance", vec![dressed()], random(4));
     measure("json, field, 2 blocks", vec![by(field("user_id")), by(field("sequence"))], random(4));
+    for (case, schema, source) in schemas() {
+        let block = TopicBlock { schema, record_schema: Some(record_schema(source)), ..one_topic() };
+        measure(case, vec![block], random(4));
+    }
     measure("json, nested field, change event", vec![by(field("after.tenant"))], change_event);
 }
 
@@ -94,6 +102,26 @@ fn change_event(number: usize) -> Record {
         r#"{{"before":null,"after":{{"id":{number},"tenant":"t-{}","tags":["a","b"],"amount":12.50}},"source":{{"lsn":23456789,"table":"orders","schema":"public"}},"op":"c","ts_ms":1700000000000}}"#,
         number % 4
     ))
+}
+
+/// Schemas of what [`random_record`] makes.
+fn schemas() -> [(&'static str, Schema, SchemaSource); 2] {
+    let avro = r#"{"type": "record", "name": "Event", "fields": [
+        {"name": "id", "type": {"type": "string", "logicalType": "uuid"}}, {"name": "sequence", "type": "long"},
+        {"name": "user_id", "type": ["null", "string"]}, {"name": "title", "type": "string"},
+        {"name": "name", "type": "string"}, {"name": "text", "type": "string"}]}"#;
+    let proto = r#"syntax = "proto3"; message Event { string id = 1; int64 sequence = 2; string user_id = 3;
+        string title = 4; string name = 5; string text = 6; }"#;
+    let root = "event.proto".to_owned();
+    let files = BTreeMap::from([(root.clone(), proto.to_owned())]);
+    [
+        ("json to avro, one topic", Schema::Avro, SchemaSource::Avro { text: avro.to_owned() }),
+        ("json to proto, one topic", Schema::Proto, SchemaSource::ProtoFiles { root, files, message: None }),
+    ]
+}
+
+fn record_schema(source: SchemaSource) -> RecordSchema {
+    RecordSchema { source, file: None, location: Location::Variable(String::new()), path: String::new() }
 }
 
 fn field(path: &str) -> Value {
