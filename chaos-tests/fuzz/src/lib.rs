@@ -1,5 +1,7 @@
 //! What several targets do.
 
+#![forbid(unsafe_code)]
+
 use pico_record::codec::Codec;
 
 /// Bytes as what they may be on both sides of a codec: a payload to decode, and JSON to encode.
