@@ -29,6 +29,14 @@ pub enum BrokerError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A topic of dead letters cannot be read, or the place of a replay in it not be kept.
+    #[error("dead letters in {topic:?}: {reason}")]
+    Letters {
+        /// The topic.
+        topic: String,
+        /// What the client says.
+        reason: String,
+    },
 }
 
 impl BrokerError {
@@ -38,6 +46,7 @@ impl BrokerError {
             BrokerError::Setting { .. } => "broker.setting",
             BrokerError::Client { .. } => "broker.client",
             BrokerError::Thread { .. } => "broker.thread",
+            BrokerError::Letters { .. } => "broker.dead_letters",
         }
     }
 
@@ -45,7 +54,7 @@ impl BrokerError {
     pub(crate) fn into_failure(self) -> DeliveryFailure {
         let needs_human = match self {
             BrokerError::Setting { .. } | BrokerError::Client { .. } => true,
-            BrokerError::Thread { .. } => false,
+            BrokerError::Thread { .. } | BrokerError::Letters { .. } => false,
         };
         let cause = Cause::new(self.code(), self.to_string());
         DeliveryFailure { cause, is_client_lost: false, needs_human }
@@ -56,7 +65,7 @@ impl From<BrokerError> for OpenFailure {
     fn from(error: BrokerError) -> OpenFailure {
         let kind = match error {
             BrokerError::Setting { .. } | BrokerError::Client { .. } => OpenKind::Config,
-            BrokerError::Thread { .. } => OpenKind::Passing,
+            BrokerError::Thread { .. } | BrokerError::Letters { .. } => OpenKind::Passing,
         };
         OpenFailure { kind, cause: Cause::new(error.code(), error.to_string()) }
     }

@@ -22,6 +22,7 @@ mod courier;
 mod error;
 mod fault;
 mod introducing;
+mod letters;
 mod native;
 mod plan;
 mod port;
@@ -32,6 +33,7 @@ mod topics;
 
 pub use admin::Admin;
 pub use error::BrokerError;
+pub use letters::{Extent, LEFT_MAX, Letter, LetterReader, Place};
 pub use plan::BrokerSettings;
 pub use port::KafkaBroker;
 pub use settings::{Finding, check};

@@ -102,6 +102,17 @@ pub(crate) fn admin(kafka: &Kafka) -> Settings {
     settings
 }
 
+/// A client that reads a topic of dead letters for a person.
+pub(crate) fn reader(kafka: &Kafka, group: &str) -> Settings {
+    let mut settings = connection(kafka, None);
+    put(&mut settings, "group.id", group);
+    put(&mut settings, "enable.auto.commit", "false");
+    put(&mut settings, "enable.auto.offset.store", "false");
+    put(&mut settings, "enable.partition.eof", "true");
+    put(&mut settings, "auto.offset.reset", "earliest");
+    settings
+}
+
 /// A client of a source. What the engine owns is put last: nothing overrides it.
 pub(crate) fn producer(
     kafka: &Kafka,
@@ -173,7 +184,7 @@ pub fn check(kafka: &Kafka, limits: &Limits, blocks: &[TopicBlock]) -> Vec<Findi
         let error = try_out(settings).err()?;
         Some(match error {
             BrokerError::Setting { name, reason } => Finding { block, name: Some(name), reason },
-            BrokerError::Client { .. } | BrokerError::Thread { .. } => {
+            BrokerError::Client { .. } | BrokerError::Thread { .. } | BrokerError::Letters { .. } => {
                 Finding { block, name: None, reason: error.to_string() }
             }
         })

@@ -1,11 +1,16 @@
 //! The command line: what may be typed, and nothing about what it does.
 
+mod dead_letters;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::dead_letters::{
+    DeadLetters, ListArguments, ReplayArguments, ShowArguments, WhereArguments,
+};
 use crate::ask::AskVerb;
 use crate::doctor::DoctorArguments;
 use crate::leave::Exit;
@@ -50,6 +55,8 @@ pub(crate) enum Verb {
     Test(TestArguments),
     /// Show what would become of the next records of a source.
     DryRun(DryRunArguments),
+    /// Look at the records that were set aside, and send them once more.
+    DeadLetters(DeadLetters),
     /// List the plugins that can be found.
     Plugins,
     /// Ask a daemon how its sources are.
@@ -129,6 +136,9 @@ enum RawVerb {
     Test(TestArguments),
     /// Show what would become of the next records of a source; nothing is produced, created or saved
     DryRun(DryRunArguments),
+    /// List, show and replay the records that [errors] set aside
+    #[command(subcommand, visible_alias = "dlq")]
+    DeadLetters(DeadLetters),
     /// List the plugins that can be found
     Plugins,
     /// Ask a daemon how its sources are
@@ -242,6 +252,7 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Check(arguments))) => Verb::Check(arguments),
         (false, Some(RawVerb::Test(arguments))) => Verb::Test(arguments),
         (false, Some(RawVerb::DryRun(arguments))) => Verb::DryRun(arguments),
+        (false, Some(RawVerb::DeadLetters(what))) => Verb::DeadLetters(what),
         (false, Some(RawVerb::Plugins)) => Verb::Plugins,
         (false, Some(RawVerb::Status)) => Verb::Status,
         (false, Some(RawVerb::Plan(arguments))) => Verb::Plan(arguments),

@@ -10,6 +10,7 @@ mod check;
 mod chosen;
 mod cli;
 mod client;
+mod dead_letters;
 mod definition_check;
 mod dev;
 mod doctor;
@@ -66,6 +67,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Check(arguments) => check::run(cli, arguments),
         Verb::Test(arguments) => test::run(cli, arguments),
         Verb::DryRun(arguments) => dry_run::run(cli, arguments),
+        Verb::DeadLetters(what) => dead_letters::run(cli, what),
         Verb::Plugins => plugins::run(cli),
         Verb::Status => status::run(cli),
         Verb::State(arguments) => state::run(cli, arguments),

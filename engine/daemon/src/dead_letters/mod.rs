@@ -1,0 +1,145 @@
+//! `dead-letters`: lists, shows and replays the records that `[errors]` set aside.
+
+mod letter;
+mod replay;
+mod show;
+
+use pico_broker::{BrokerError, Extent, Letter, LetterReader};
+use pico_config::{Definition, Engine, Env, Finding, Location, OnRecordError, Severity};
+
+use crate::chosen;
+use crate::cli::{Cli, DeadLetters, Format, ListArguments, ShowArguments, WhereArguments};
+use crate::error::Error;
+use crate::leave::Exit;
+use crate::output::{self, Stream};
+use crate::targets::Target;
+
+/// Does what was asked.
+pub(crate) fn run(cli: &Cli, what: &DeadLetters) -> Result<Exit, Error> {
+    let env = Env::from_process();
+    match what {
+        DeadLetters::List(arguments) => list(cli, arguments, &env),
+        DeadLetters::Show(arguments) => show(cli, arguments, &env),
+        DeadLetters::Replay(arguments) => replay::run(cli, arguments, &env),
+    }
+}
+
+/// Where letters lie, and whose they are if a source was named.
+struct Pile {
+    engine: Engine,
+    definition: Option<Definition>,
+    topic: String,
+}
+
+impl Pile {
+    fn find(cli: &Cli, place: &WhereArguments, env: &Env) -> Result<Pile, Error> {
+        let (engine, definition) = match &place.key {
+            Some(key) => {
+                let (engine, definition) = chosen::definition(cli, key, env)?;
+                (engine, Some(definition))
+            }
+            None => {
+                let loaded = Target::configured(cli.config.as_deref()).load(env);
+                (loaded.engine, None)
+            }
+        };
+        let own = definition.as_ref().and_then(|definition| match &definition.errors.on_record_error {
+            OnRecordError::DeadLetter { topic } => Some(topic.clone()),
+            OnRecordError::Nack | OnRecordError::Skip => None,
+        });
+        match place.topic.clone().or(own) {
+            Some(topic) => Ok(Pile { engine, definition, topic }),
+            None => Err(no_topic(&engine, definition.as_ref())),
+        }
+    }
+
+    fn reader(&self) -> Result<LetterReader, Error> {
+        LetterReader::open(&self.engine.kafka, &self.topic, &self.group()).map_err(broken)
+    }
+
+    /// Its places are those of the source's replays.
+    fn group(&self) -> String {
+        let key = self.definition.as_ref().map_or("", |definition| definition.key.as_str());
+        format!("pico-connectors.replay.{key}")
+    }
+}
+
+fn no_topic(engine: &Engine, definition: Option<&Definition>) -> Error {
+    let (file, reason) = match definition {
+        Some(definition) => {
+            let reason = format!("the source `{}` has no dead_letter_topic", definition.key);
+            (definition.file.clone(), reason)
+        }
+        None => (engine.connectors.config_dir.clone(), "neither a source nor a topic was named".to_owned()),
+    };
+    let finding = Finding::new("dead_letters.no_topic", Severity::Error, Location::File(file), reason);
+    Error::Config(vec![finding.with_hint("name the topic with --topic")])
+}
+
+/// The broker did not do its part.
+fn broken(cause: BrokerError) -> Error {
+    Error::environment(cause.code(), "the dead letters cannot be reached")
+        .with_hint("look at [kafka] and at the rights of its user: reading the topic, and the group pico-connectors.replay.KEY")
+        .because(cause)
+}
+
+fn list(cli: &Cli, arguments: &ListArguments, env: &Env) -> Result<Exit, Error> {
+    let place = Pile::find(cli, &arguments.place, env)?;
+    let reader = place.reader()?;
+    let extents = reader.extents().map_err(broken)?;
+    let mut letters: Vec<(Letter, show::State)> = Vec::new();
+    for (partition, extent) in &extents {
+        let from = extent.first.max(extent.end - i64::from(arguments.limit));
+        let state = |letter: &Letter| state(letter, extent, place.definition.is_some());
+        reader
+            .read(*partition, from..extent.end, |letter| {
+                let state = state(&letter);
+                letters.push((letter, state));
+                true
+            })
+            .map_err(broken)?;
+    }
+    letters.sort_by_key(|(letter, _)| (letter.timestamp_ms, letter.partition, letter.offset));
+    let beyond = letters.len().saturating_sub(arguments.limit as usize);
+    letters.drain(..beyond);
+    let all: i64 = extents.values().map(|extent| extent.end - extent.first).sum();
+    match cli.format() {
+        Format::Json => output::write_json(&show::list_document(&place.topic, &letters)),
+        Format::Human | Format::Github => {
+            output::write(Stream::Stdout, &show::list_text(&place.topic, &letters, all));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn state(letter: &Letter, extent: &Extent, is_known: bool) -> show::State {
+    match (is_known, extent.place.left.contains(&letter.offset)) {
+        (false, _) => show::State::Unknown,
+        (true, true) => show::State::Left,
+        (true, false) if letter.offset < extent.place.next => show::State::Done,
+        (true, false) => show::State::Waits,
+    }
+}
+
+fn show(cli: &Cli, arguments: &ShowArguments, env: &Env) -> Result<Exit, Error> {
+    let place = Pile::find(cli, &arguments.place, env)?;
+    let reader = place.reader()?;
+    let (partition, offset) = (arguments.at.partition, arguments.at.offset);
+    let mut found = None;
+    reader
+        .read(partition, offset..offset + 1, |letter| {
+            found = Some(letter);
+            false
+        })
+        .map_err(broken)?;
+    let Some(letter) = found.filter(|letter| letter.offset == offset) else {
+        let reason = format!("there is no letter {partition}/{offset} in {:?}", place.topic);
+        return Err(Error::environment("dead_letters.not_there", reason)
+            .with_hint("`dead-letters list` shows those there are"));
+    };
+    match cli.format() {
+        Format::Json => output::write_json(&show::document(&letter)),
+        Format::Human | Format::Github => output::write(Stream::Stdout, &show::text(&letter)),
+    }
+    Ok(Exit::Ok)
+}
