@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a story that cannot go on panics")]
 
 mod broker;
+mod dead_letters;
 mod harness;
 mod kills;
 mod nacks;

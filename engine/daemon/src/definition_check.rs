@@ -95,6 +95,20 @@ fn schema(block: &TopicBlock) -> Vec<Finding> {
     refused.or(unknown).map(finding).into_iter().collect()
 }
 
+/// Today's way of a source's records, as an opening makes it but for `[errors]`, which the caller adds. Without `ids` no
+/// registry is asked, and schemas have the id 0.
+pub(crate) fn record_path(
+    definition: &Definition,
+    limits: &Limits,
+    ids: Option<&[Option<u32>]>,
+) -> Result<RecordPath, RuleError> {
+    let none = vec![Some(0); definition.topics.len()];
+    let path = RecordPath::new(&definition.topics, limits)?;
+    let mut path = path.with_transforms(&definition.transforms);
+    path.set_schema_ids(&definition.topics, ids.unwrap_or(&none))?;
+    Ok(path)
+}
+
 /// Rules that are right each by itself and make no record path together.
 pub(crate) fn rule(definition: &Definition, error: &pico_record::RuleError) -> Finding {
     let location = Location::File(definition.file.clone());

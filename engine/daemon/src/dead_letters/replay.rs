@@ -21,6 +21,7 @@ use crate::definition_check;
 use crate::error::Error;
 use crate::leave::Exit;
 use crate::output::{self, Stream};
+use crate::registry::SchemaIds;
 use crate::runtime;
 use plan::{Item, Outlook, Plan};
 
@@ -34,7 +35,8 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArguments, env: &Env) -> Result<E
     let reader = pile.reader()?;
     let extents = reader.extents().map_err(broken)?;
     let (letters, has_more) = waiting(&reader, &extents, &pile.engine, arguments.limit as usize)?;
-    let mut path = record_path(&definition, &pile.engine)?;
+    let ids = schema_ids(&definition)?;
+    let mut path = record_path(&definition, &pile.engine, Some(&ids))?;
     let plan = Plan::new(letters, &extents, definition.key.as_str(), &mut path, has_more);
     if cli.format() != Format::Json {
         output::write(Stream::Stdout, &plan.text(&pile.topic));
@@ -101,9 +103,23 @@ fn waiting(
 }
 
 /// Today's way of the records. One that fails is not sent, whatever `[errors]` says: it lies among the dead already.
-fn record_path(definition: &Definition, engine: &Engine) -> Result<RecordPath, Error> {
-    RecordPath::new(&definition.topics, &engine.limits)
+fn record_path(
+    definition: &Definition,
+    engine: &Engine,
+    ids: Option<&[Option<u32>]>,
+) -> Result<RecordPath, Error> {
+    definition_check::record_path(definition, &engine.limits, ids)
         .map_err(|cause| Error::Config(vec![definition_check::rule(definition, &cause)]))
+}
+
+/// The ids of the definition's schemas, from their registries where it names some.
+fn schema_ids(definition: &Definition) -> Result<Vec<Option<u32>>, Error> {
+    let ids = SchemaIds::of(&definition.topics);
+    runtime::block_on(async move {
+        ids.get().await.map_err(|failure| {
+            Error::environment(failure.cause.code, "the schema registry cannot be used").because(failure.cause)
+        })
+    })
 }
 
 /// A batch of letters of one schema, as the plugin would give it.

@@ -63,7 +63,7 @@ async fn open_and_look(engine: &Engine, mut definition: Definition, wanted: Want
 /// The way of the records, which sets aside every record that fails, so that those behind it are shown too.
 fn record_path(definition: &Definition, engine: &Engine) -> Result<RecordPath, Error> {
     let errors = ErrorPolicy { on_record_error: OnRecordError::Skip, max_per_minute: u32::MAX };
-    RecordPath::new(&definition.topics, &engine.limits)
+    definition_check::record_path(definition, &engine.limits, None)
         .and_then(|path| path.with_errors(&errors, definition.key.as_str(), Ceiling::default()))
         .map_err(|cause| Error::Config(vec![definition_check::rule(definition, &cause)]))
 }

@@ -68,10 +68,10 @@ pub(crate) fn run(cli: &Cli, arguments: &TestArguments) -> Result<Exit, Error> {
 fn run_tests(definition: &Definition, limits: &Limits) -> Result<File, RuleError> {
     let mut outcomes = Vec::with_capacity(definition.tests.len());
     // Also without tests: a definition whose rules cannot be compiled is no definition that passed.
-    RecordPath::new(&definition.topics, limits)?;
+    definition_check::record_path(definition, limits, None)?;
     for test in &definition.tests {
         // A path of its own: what one test taught it is nothing to the next.
-        let mut path = RecordPath::new(&definition.topics, limits)?.with_transforms(&definition.transforms);
+        let mut path = definition_check::record_path(definition, limits, None)?;
         let judged = judge(&test.expectation, &actual(&mut path, test));
         outcomes.push(Outcome { test: test.clone(), judged });
     }

@@ -11,7 +11,7 @@ fn path() -> RecordPath {
     let engine = Engine::defaults(std::path::Path::new("/srv"));
     let (definition, _) =
         pico_config::check_definition("orders.toml".as_ref(), SOURCE, &engine, &Env::default());
-    super::super::record_path(&definition.unwrap(), &engine).unwrap()
+    super::super::record_path(&definition.unwrap(), &engine, None).unwrap()
 }
 
 fn letter(offset: i64, source: &str, payload: &str) -> Letter {
