@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pico_config::{Definition, Engine, Finding, Location, Severity, TopicBlock};
+use pico_config::{Definition, Engine, Finding, Limits, Location, Severity, TopicBlock};
+
 use pico_record::codec::{Codec, SchemaError, registered};
+use pico_record::{RecordPath, RuleError};
 use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
 use serde_json::Value;
 
@@ -110,7 +112,7 @@ pub(crate) fn record_path(
 }
 
 /// Rules that are right each by itself and make no record path together.
-pub(crate) fn rule(definition: &Definition, error: &pico_record::RuleError) -> Finding {
+pub(crate) fn rule(definition: &Definition, error: &RuleError) -> Finding {
     let location = Location::File(definition.file.clone());
     Finding::new("config.rule", Severity::Error, location, error.to_string())
 }

@@ -117,7 +117,8 @@ fn schema_ids(definition: &Definition) -> Result<Vec<Option<u32>>, Error> {
     let ids = SchemaIds::of(&definition.topics);
     runtime::block_on(async move {
         ids.get().await.map_err(|failure| {
-            Error::environment(failure.cause.code, "the schema registry cannot be used").because(failure.cause)
+            Error::environment(failure.cause.code, "the schema registry cannot be used")
+                .because(failure.cause)
         })
     })
 }
