@@ -91,8 +91,8 @@ pub use http::{ApiKey, Cors, Http, HttpTls, Role};
 pub use http_state::{HttpState, LoadMethod, SaveMethod, StateRetry, StateUrl};
 pub use key::{KEY_LENGTH_MAX, SourceKey};
 pub use load_definitions::{
-    BadFile, DefinitionFile, Definitions, Owners, check_definition, definition_files, load_definitions,
-    load_files,
+    BadFile, DefinitionFile, Definitions, Owners, check_definition, definition_files, key_of,
+    load_definitions, load_files, version_of, written_of,
 };
 pub use load_engine::load_engine;
 pub use parse_error::ParseError;

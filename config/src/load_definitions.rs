@@ -258,3 +258,27 @@ fn rename_clashing_stems(loaded: &mut Definitions) {
         }
     }
 }
+
+/// What a text writes, checked or not.
+pub fn written_of(text: &str) -> Written {
+    Written::of(&Document::parse(Path::new(""), text).root)
+}
+
+/// The key that a text names, as far as it can be read without its environment.
+pub fn key_of(text: &str) -> Option<String> {
+    let document = Document::parse(Path::new(""), text);
+    if document.root.get("type").and_then(Node::as_text) == Some("sink") {
+        return None;
+    }
+    let key = document.root.get("key").and_then(Node::as_text)?;
+    SourceKey::parse(key).ok().map(|key| key.as_str().to_owned())
+}
+
+/// The version that a text names.
+pub fn version_of(text: &str) -> Option<u64> {
+    written_of(text)
+        .values()
+        .into_iter()
+        .find(|(path, _)| path == "version")
+        .and_then(|(_, value)| value.as_u64())
+}

@@ -76,6 +76,21 @@ impl Written {
         leaves(&self.0)
     }
 
+    /// What was sent, with the value of this file wherever `***` stands in it for one that was not shown.
+    ///
+    /// # Errors
+    /// The path of a `***` for which this file holds nothing.
+    pub fn fill_hidden(&self, sent: Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let mut sent = Value::Object(sent);
+        fill(&mut sent, Some(&Value::Object((*self.0).clone())), "")?;
+        match sent {
+            Value::Object(members) => Ok(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Ok(Map::new())
+            }
+        }
+    }
+
     /// Every text that holds a reference.
     pub fn references(&self) -> BTreeSet<String> {
         let texts = leaves(&self.0).into_iter().filter_map(|(_, value)| match value {
@@ -95,6 +110,27 @@ impl Written {
 impl fmt::Debug for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Written({} members, values redacted)", self.0.len())
+    }
+}
+
+/// Nulls are left out on the way: TOML has none.
+fn fill(sent: &mut Value, held: Option<&Value>, path: &str) -> Result<(), String> {
+    match sent {
+        Value::String(text) if text == HIDDEN => {
+            *sent = held.cloned().ok_or_else(|| path.to_owned())?;
+            Ok(())
+        }
+        Value::Object(members) => {
+            members.retain(|_, value| !value.is_null());
+            members.iter_mut().try_for_each(|(name, value)| {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                fill(value, held.and_then(|held| held.get(name)), &below)
+            })
+        }
+        Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(index, item)| {
+            fill(item, held.and_then(|held| held.get(index)), &format!("{path}[{index}]"))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
 
@@ -173,6 +209,19 @@ mod tests {
         );
         assert_eq!(written.referenced_files(), [PathBuf::from("/run/a"), "/run/b".into()].into());
         assert_eq!(written.references().len(), 3);
+    }
+
+    #[test]
+    fn what_was_not_shown_comes_back_as_it_was() {
+        let held = written("[plugin_config]\npassword = \"hunter2\"\nurl = \"pg://u:hunter2@h\"\n");
+        let sent = Map::from_iter([(
+            "plugin_config".to_owned(),
+            json!({"password": "***", "url": "***", "x": null}),
+        )]);
+        let filled = held.fill_hidden(sent).unwrap();
+        assert_eq!(filled["plugin_config"], json!({"password": "hunter2", "url": "pg://u:hunter2@h"}));
+        let sent = Map::from_iter([("plugin_config".to_owned(), json!({"token": "***"}))]);
+        assert_eq!(held.fill_hidden(sent), Err("plugin_config.token".to_owned()));
     }
 
     #[test]

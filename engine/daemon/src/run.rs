@@ -18,7 +18,7 @@ use crate::output::{self, Stream};
 use crate::plugins::Catalog;
 use crate::process::{Meter, Started};
 use crate::reach;
-use crate::reload::{Last, Parts, Reloads, Trigger};
+use crate::reload::{self, Last, Parts, Reloads, Trigger};
 use crate::runtime;
 use crate::service_manager;
 use crate::signals::{Hangup, Signals};
@@ -66,7 +66,7 @@ impl Daemon {
     /// # Errors
     /// The state folder or the address of the API cannot be used. A definition is never the reason.
     pub(crate) async fn start(engine: Engine, env: &Env, started: Started) -> Result<Daemon, Error> {
-        let definitions = pico_config::load_definitions(&engine, env);
+        let definitions = reload::at_start(&engine, env);
         Daemon::start_with(engine, definitions, Some(env.clone()), started).await
     }
 

@@ -97,7 +97,7 @@ impl Target {
 
 impl Loaded {
     fn add_folder(&mut self, env: &Env) {
-        let folder = pico_config::load_definitions(&self.engine, env);
+        let folder = crate::reload::in_force(&self.engine, env);
         for bad in folder.bad {
             self.files.push(bad.file);
             self.findings.extend(bad.findings);

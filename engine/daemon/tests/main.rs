@@ -16,3 +16,4 @@ mod status;
 mod support;
 mod tests_verb;
 mod verbs;
+mod versions;

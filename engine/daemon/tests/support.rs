@@ -148,11 +148,17 @@ impl Daemon {
 
     /// The status and body of a POST of this body.
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
+        self.send("POST", path, body)
+    }
+
+    /// The status and body of a request with this body, as JSON unless it is empty.
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let length = body.len();
         write!(
             stream,
-            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{kind}Content-Length: {length}\r\n\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();

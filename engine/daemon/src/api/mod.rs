@@ -4,6 +4,7 @@
 mod access;
 mod bodies;
 mod commands;
+mod configs;
 mod cors;
 mod events;
 mod failures;
@@ -146,7 +147,8 @@ pub(crate) fn router(api: Api, gate: Gate, http: &Http) -> Router {
         .route("/sources/{key}/stop", post(sources::stop))
         .route("/sources/{key}/start", post(sources::start))
         .merge(reload::routes())
-        .merge(state::routes());
+        .merge(state::routes())
+        .merge(configs::routes());
     if let Some(path) = metrics_endpoint {
         router = router.route(&path, get(metrics::metrics));
     }

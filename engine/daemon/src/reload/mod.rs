@@ -3,11 +3,14 @@
 //!
 //! Whoever asks (a signal, the API, the watch over the files) goes through [`Reloads`], one after the other.
 
+mod configs;
 mod digest;
 mod foreign;
 mod plan;
 mod set;
 mod told;
+mod version_files;
+mod versions;
 mod watch;
 
 use std::path::PathBuf;
@@ -23,10 +26,13 @@ use crate::error::Error;
 use crate::plugins::Catalog;
 use crate::service_manager;
 use crate::wiring::Wiring;
+pub(crate) use configs::{NotDone, Version};
 use digest::Hasher;
 pub(crate) use plan::{Action, Change, Changed, Plan};
 pub(crate) use set::Texts;
 use set::{Ground, Look, Wanted};
+use version_files::VersionFiles;
+use versions::Adopted;
 
 /// Who asks for a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +82,7 @@ struct Shared {
     wiring: Wiring,
     catalog: Catalog,
     hasher: Hasher,
+    files: VersionFiles,
     last: Mutex<Last>,
 }
 
@@ -124,7 +131,8 @@ impl Reloads {
         let Parts { config, env, running, wiring, catalog, last } = parts;
         let hasher = Hasher::new()?;
         begin_counting();
-        let shared = Shared { config, env, running, wiring, catalog, hasher, last: Mutex::new(last) };
+        let (files, last) = (VersionFiles::of(&config), Mutex::new(last));
+        let shared = Shared { config, env, running, wiring, catalog, hasher, files, last };
         Ok(Reloads { shared: Arc::new(shared) })
     }
 
@@ -183,6 +191,9 @@ impl Reloads {
             return Ok(plan);
         }
         self.shared.catalog.learn(wanted.definitions());
+        for adopted in &wanted.adopted {
+            self.shared.files.adopt(adopted);
+        }
         let entries = wanted.entries(&self.shared.wiring);
         let applied = self.shared.running.apply(entries, trigger.retries_failed()).await;
         applied.map_err(|_ending| Refused::Ending)?;
@@ -206,7 +217,8 @@ impl Reloads {
         let prepared = tokio::task::spawn_blocking(move || {
             let check = |definition: &Definition| definition_check::findings(definition, &shared.config);
             let (config, env) = (&shared.config, &shared.env);
-            let ground = Ground { config, env, last: &last, running: &running, check: &check };
+            let files = &shared.files;
+            let ground = Ground { config, env, files, last: &last, running: &running, check: &check };
             let wanted = Wanted::load(&ground, texts)?;
             let plan = plan::plan(&running, &wanted, &shared.hasher, retries_failed);
             Ok((wanted, plan))
@@ -222,7 +234,8 @@ impl Reloads {
         let last = self.shared.last.lock().await.clone();
         let shared = self.shared.clone();
         let referenced = last.referenced.clone();
-        let now = tokio::task::spawn_blocking(move || Look::now(&shared.config, &referenced)).await;
+        let look = move || Look::now(&shared.config, &shared.files, &referenced);
+        let now = tokio::task::spawn_blocking(look).await;
         (last.look, now.unwrap_or_default())
     }
 }
@@ -250,6 +263,32 @@ fn begin_counting() {
 
 fn count(outcome: &'static str) {
     metrics::counter!(RELOADS, "outcome" => outcome).increment(1);
+}
+
+/// The definitions that are in force when the process begins. A pointer that cannot be read stops no source without
+/// versions: the folder is taken as it is, and the finding says so.
+pub(crate) fn at_start(config: &Engine, env: &Env) -> Definitions {
+    load(config, env, &|files, adopted| files.adopt(adopted))
+}
+
+/// The same, for a look that changes nothing.
+pub(crate) fn in_force(config: &Engine, env: &Env) -> Definitions {
+    load(config, env, &|_files, _adopted| ())
+}
+
+fn load(config: &Engine, env: &Env, adopt: &dyn Fn(&VersionFiles, &Adopted)) -> Definitions {
+    let files = VersionFiles::of(config);
+    match files.choose(config) {
+        Ok(chosen) => {
+            chosen.adopted.iter().for_each(|adopted| adopt(&files, adopted));
+            set::load_chosen(chosen, config, env, &Owners::new())
+        }
+        Err(finding) => {
+            let mut loaded = pico_config::load_definitions(config, env);
+            loaded.warnings.push(*finding);
+            loaded
+        }
+    }
 }
 
 /// Files whose texts come from elsewhere.

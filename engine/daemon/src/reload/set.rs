@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use pico_actors::handle::{Entry, RunningSource};
 use pico_config::{BadFile, Definition, DefinitionFile, Engine, Env, Finding, Location, Owners};
 
+use super::version_files::VersionFiles;
+use super::versions::{Adopted, Chosen};
 use super::{Last, foreign};
 use crate::wiring::{Wiring, bad_entry};
 
@@ -35,6 +37,7 @@ pub(crate) struct Wanted {
     look: Look,
     /// Present key by file to the key it gave before.
     pub(super) renamed: BTreeMap<String, String>,
+    pub(super) adopted: Vec<Adopted>,
     pub(super) needs_restart: Vec<String>,
 }
 
@@ -42,6 +45,7 @@ pub(crate) struct Wanted {
 pub(super) struct Ground<'a> {
     pub(super) config: &'a Engine,
     pub(super) env: &'a Env,
+    pub(super) files: &'a VersionFiles,
     pub(super) last: &'a Last,
     pub(super) running: &'a [RunningSource],
     /// What a library and the Kafka client say of a definition.
@@ -62,11 +66,12 @@ impl Wanted {
     /// # Errors
     /// The folder cannot be read.
     pub(super) fn load(ground: &Ground<'_>, texts: Texts) -> Result<Wanted, Box<Finding>> {
-        let Ground { config, env, last, .. } = ground;
+        let Ground { config, env, files, last, .. } = ground;
         // Before the files are read: what changes meanwhile is seen as a change later.
-        let look = Look::now(config, &last.referenced);
-        let (files, is_foreign) = files(ground, texts)?;
-        let loaded = pico_config::load_files(files, config, env, &last.owners);
+        let look = Look::now(config, files, &last.referenced);
+        let (mut chosen, is_foreign) = read_texts(ground, texts)?;
+        let adopted = std::mem::take(&mut chosen.adopted);
+        let loaded = load_chosen(chosen, config, env, &last.owners);
         let mut wanted = Wanted {
             good: Vec::new(),
             bad: loaded.bad,
@@ -74,6 +79,7 @@ impl Wanted {
             referenced: loaded.referenced,
             look,
             renamed: BTreeMap::new(),
+            adopted,
             needs_restart: needs_restart(config, env),
         };
         for definition in loaded.good {
@@ -171,32 +177,51 @@ impl Wanted {
     }
 }
 
+/// Loads what was chosen: a version is the number of its file's name, whatever stands in it.
+pub(super) fn load_chosen(
+    chosen: Chosen,
+    config: &Engine,
+    env: &Env,
+    owners: &Owners,
+) -> pico_config::Definitions {
+    let Chosen { files, versions, bad, adopted: _ } = chosen;
+    let mut loaded = pico_config::load_files(files, config, env, owners);
+    for definition in &mut loaded.good {
+        if let Some((_, version)) = versions.get(&definition.file) {
+            definition.version = *version;
+        }
+    }
+    for bad in &mut loaded.bad {
+        if let Some((key, _)) = versions.get(&bad.file) {
+            bad.key.clone_from(key);
+        }
+    }
+    loaded.bad.extend(bad);
+    loaded
+}
+
 /// The texts, each read once, and whether a client sent some of them.
-fn files(ground: &Ground<'_>, texts: Texts) -> Result<(Vec<DefinitionFile>, bool), Box<Finding>> {
+fn read_texts(ground: &Ground<'_>, texts: Texts) -> Result<(Chosen, bool), Box<Finding>> {
     let folder = &ground.config.connectors.config_dir;
-    let from_folder = || -> Result<Vec<DefinitionFile>, Box<Finding>> {
-        let files = pico_config::definition_files(ground.config)?;
-        Ok(files.iter().map(|file| DefinitionFile::read(file)).collect())
-    };
     match texts {
-        Texts::Files => Ok((from_folder()?, false)),
+        Texts::Files => Ok((ground.files.choose(ground.config)?, false)),
         // By their names they stand for the files of the folder.
         Texts::All(sent) => {
             let here = |sent: DefinitionFile| {
                 let name = sent.file.file_name().unwrap_or_default();
                 DefinitionFile { file: folder.join(name), ..sent }
             };
-            Ok((sent.into_iter().map(here).collect(), true))
+            Ok((Chosen { files: sent.into_iter().map(here).collect(), ..Chosen::default() }, true))
         }
         Texts::One(text) => {
-            let mut files = from_folder()?;
+            let mut chosen = ground.files.choose(ground.config)?;
             let name = folder.join(SENT_NAME);
             let (definition, _) = pico_config::check_definition(&name, &text, ground.config, ground.env);
             let key = definition.map(|definition| definition.key.folded());
             let file = key.and_then(|key| ground.last.owners.get(&key).cloned()).unwrap_or(name);
-            files.retain(|known| known.file != file);
-            files.push(DefinitionFile { file, text: Ok(text) });
-            Ok((files, true))
+            chosen.files.retain(|known| known.file != file);
+            chosen.files.push(DefinitionFile { file, text: Ok(text) });
+            Ok((chosen, true))
         }
     }
 }
@@ -232,9 +257,9 @@ pub(crate) struct Look {
 
 impl Look {
     /// Both. Reads every file.
-    pub(super) fn now(config: &Engine, referenced: &[PathBuf]) -> Look {
+    pub(super) fn now(config: &Engine, files: &VersionFiles, referenced: &[PathBuf]) -> Look {
         let (mut outside, mut inside) = (DefaultHasher::new(), DefaultHasher::new());
-        for file in watched(config, referenced) {
+        for file in watched(config, files, referenced) {
             (&file, Stamp::of(&file)).hash(&mut outside);
             (&file, std::fs::read(&file).ok()).hash(&mut inside);
         }
@@ -242,9 +267,9 @@ impl Look {
     }
 
     /// Names, places and times alone. One `stat` a file.
-    pub(super) fn outside(config: &Engine, referenced: &[PathBuf]) -> u64 {
+    pub(super) fn outside(config: &Engine, files: &VersionFiles, referenced: &[PathBuf]) -> u64 {
         let mut outside = DefaultHasher::new();
-        for file in watched(config, referenced) {
+        for file in watched(config, files, referenced) {
             (&file, Stamp::of(&file)).hash(&mut outside);
         }
         outside.finish()
@@ -265,13 +290,13 @@ impl Stamp {
 }
 
 /// Definitions, what they refer to, and config.toml, in a fixed order.
-fn watched(config: &Engine, referenced: &[PathBuf]) -> BTreeSet<PathBuf> {
+fn watched(config: &Engine, files: &VersionFiles, referenced: &[PathBuf]) -> BTreeSet<PathBuf> {
     let entries = std::fs::read_dir(&config.connectors.config_dir).into_iter().flatten().flatten();
     let in_folder = entries.map(|entry| entry.path()).filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.ends_with(".toml")
     });
-    in_folder.chain(referenced.iter().cloned()).chain(config.file.clone()).collect()
+    in_folder.chain(files.watched()).chain(referenced.iter().cloned()).chain(config.file.clone()).collect()
 }
 
 #[cfg(test)]

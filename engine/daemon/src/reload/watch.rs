@@ -47,7 +47,9 @@ async fn settled(reloads: &Reloads, known: Option<u64>) -> u64 {
 async fn outside(reloads: &Reloads) -> u64 {
     let referenced = reloads.shared.last.lock().await.referenced.clone();
     let shared = reloads.shared.clone();
-    tokio::task::spawn_blocking(move || Look::outside(&shared.config, &referenced)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || Look::outside(&shared.config, &shared.files, &referenced))
+        .await
+        .unwrap_or_default()
 }
 
 /// A touch is no change: contents decide.

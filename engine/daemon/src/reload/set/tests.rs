@@ -12,6 +12,7 @@ struct Site {
     folder: TempDir,
     config: Engine,
     env: Env,
+    files: VersionFiles,
     last: Last,
     running: Vec<RunningSource>,
     hasher: Hasher,
@@ -35,6 +36,7 @@ impl Site {
         let mut config = Engine::defaults(folder.path());
         config.connectors.config_dir = folder.path().to_owned();
         let mut site = Site {
+            files: VersionFiles::of(&config),
             folder,
             config,
             env: Env::from_pairs([("SECRET", "hunter2")]),
@@ -57,6 +59,7 @@ impl Site {
         let ground = Ground {
             config: &self.config,
             env: &self.env,
+            files: &self.files,
             last: &self.last,
             running: &self.running,
             check: &check,
@@ -162,10 +165,10 @@ fn a_rotated_secret_file_is_a_change_that_shows_no_value() {
     let more = format!("\n[plugin_config]\npassword = \"${{file:{}}}\"", secret.display());
     let mut site = Site::running(&[("a.toml", text("a", "") + &more)]);
     assert_eq!(site.plan().changes, []);
-    let before = Look::now(&site.config, &site.last.referenced);
+    let before = Look::now(&site.config, &site.files, &site.last.referenced);
     std::fs::write(&secret, "hunter3").unwrap();
 
-    let (after, plan) = (Look::now(&site.config, &site.last.referenced), site.plan());
+    let (after, plan) = (Look::now(&site.config, &site.files, &site.last.referenced), site.plan());
 
     assert_ne!(before.inside, after.inside, "the watch sees it");
     assert_eq!(actions(&plan), [("a", Action::Reload)]);
@@ -220,6 +223,7 @@ fn a_folder_that_cannot_be_read_says_nothing_about_its_sources() {
     let ground = Ground {
         config: &site.config,
         env: &site.env,
+        files: &site.files,
         last: &site.last,
         running: &site.running,
         check: &check,
@@ -245,9 +249,9 @@ fn a_link_that_is_swapped_is_seen_from_outside() {
     };
     link("v1");
     std::os::unix::fs::symlink("..data/a.toml", site.folder.path().join("a.toml")).unwrap();
-    let before = Look::now(&site.config, &[]);
+    let before = Look::now(&site.config, &site.files, &[]);
     link("v2");
-    let after = Look::now(&site.config, &[]);
+    let after = Look::now(&site.config, &site.files, &[]);
     assert!(before.outside != after.outside && before.inside != after.inside);
-    assert_eq!(after.outside, Look::outside(&site.config, &[]), "nothing else moved");
+    assert_eq!(after.outside, Look::outside(&site.config, &site.files, &[]), "nothing else moved");
 }
