@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use chaos_tests::campaign::seed;
-use chaos_tests::wait::pause;
+use chaos_tests::wait::{pause, wait_for};
 use chaos_tests::workload::Workload;
 use chaos_tests::{binaries, consumer::Entry};
 
@@ -120,6 +120,14 @@ fn letters_are_replayed_once_through_todays_definition_and_those_that_fail_again
     stage.define(&workload);
     let mut daemon = stage.start();
     stage.wait_position(key, 40);
+    // Counted when the plugin took the Ack, a moment after the save.
+    wait_for("the counts of 37 good records and 3 letters", WITHIN, || {
+        let of =
+            |name: &str| daemon.metric(&format!("picomq_connector_{name}_total"), key).unwrap_or_default();
+        let counts = (of("messages_sent"), of("dead_letters"), of("messages_filtered"));
+        if counts == (37.0, 3.0, 0.0) { Ok(()) } else { Err(format!("{counts:?}")) }
+    })
+    .unwrap();
     daemon.terminate();
     daemon.wait_exit(WITHIN).unwrap();
     let letters = stage.entries(&dead_topic(key));

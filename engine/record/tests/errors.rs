@@ -176,13 +176,14 @@ struct Given {
     key: Option<Vec<u8>>,
 }
 
-/// Good ones, unroutable ones, ones that are no JSON, ones too large by their key, ones too large as they came.
+/// Good ones, unroutable ones, ones that a transform drops, ones that are no JSON, ones too large by their key, ones too large as they came.
 fn given_record() -> impl Strategy<Value = Given> {
     let payload = prop_oneof![
         4 => "[a-c]".prop_map(|tenant| format!("{{\"tenant\":\"{tenant}\"}}")),
         1 => Just(BAD.to_owned()),
         1 => Just("{\"tenant\":\"no topic\"}".to_owned()),
         1 => Just("not json".to_owned()),
+        1 => Just("{\"drop\":true}".to_owned()),
         1 => "[a-z]{50,80}".prop_map(|text| format!("{{\"tenant\":\"a\",\"t\":\"{text}\"}}")),
     ];
     let key = proptest::option::of(proptest::collection::vec(any::<u8>(), 0..12));
@@ -199,7 +200,7 @@ fn policy() -> impl Strategy<Value = ErrorPolicy> {
 
 proptest! {
     #[test]
-    fn every_record_is_delivered_to_all_blocks_or_skipped_or_set_aside_or_its_batch_fails(
+    fn every_record_is_delivered_filtered_skipped_or_set_aside_or_its_batch_fails(
         records in proptest::collection::vec(given_record(), 0..24),
         errors in policy(),
         chunk in 1_usize..30,
@@ -207,6 +208,8 @@ proptest! {
         let limits = Limits { record_bytes: 75, ..Limits::default() };
         let grows = TopicBlock { headers: vec![("k".into(), template("{key}{key}{key}{key}"))], ..by_tenant() };
         let path = RecordPath::new(&[to("all"), grows], &limits).unwrap();
+        let filter = "[[transforms]]\ntype = \"filter_records\"\nwhen = '.drop == true'\n";
+        let path = path.with_transforms(&crate::given::transforms(filter));
         let mut path = path.with_errors(&errors, "orders", Ceiling::default()).unwrap();
         let of = |given: &Given| {
             let record = Record::new(given.payload.as_str());
@@ -238,7 +241,10 @@ proptest! {
         let failed: Vec<usize> = routed.faults().iter().map(|fault| fault.index as usize).collect();
         prop_assert!(failed.is_sorted() && failed.len() <= errors.max_per_minute as usize);
         for (at, seen) in seen.iter().enumerate() {
+            let is_dropped = records[at].payload.contains("drop");
+            prop_assert!(!(is_dropped && failed.contains(&at)), "a rule drops it before it can fail");
             let wanted = match (failed.contains(&at), &errors.on_record_error) {
+                (false, _) if is_dropped => [0, 0, 0],
                 (false, _) => [1, 1, 0],
                 (true, OnRecordError::DeadLetter { .. }) => [0, 0, 1],
                 (true, OnRecordError::Skip) => [0, 0, 0],
@@ -250,6 +256,9 @@ proptest! {
         let counted = (routed.skipped(), routed.dead_letters());
         let is_skip = errors.on_record_error == OnRecordError::Skip;
         prop_assert_eq!(counted, if is_skip { (set_aside, 0) } else { (0, set_aside) });
-        prop_assert_eq!(routed.outgoing(), 2 * (records.len() as u32 - set_aside) + routed.dead_letters());
+        let dropped = records.iter().filter(|given| given.payload.contains("drop")).count() as u32;
+        prop_assert_eq!(routed.filtered(), dropped);
+        let delivered = records.len() as u32 - set_aside - dropped;
+        prop_assert_eq!(routed.outgoing(), 2 * delivered + routed.dead_letters());
     }
 }
