@@ -7,7 +7,7 @@ use std::time::Instant;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use crate::batch::{Counts, DeliveredBatch, Timing};
-use crate::fault::fault;
+use crate::fault;
 use crate::lifecycle::{Event, Stage};
 use crate::line::{NextSave, Saves};
 use crate::poller::AbortOnDrop;
@@ -75,7 +75,7 @@ impl CheckpointerState {
         self.call = None;
         match outcome {
             Ok(()) => {
-                fault!("saved_event");
+                fault::point("saved_event");
                 self.args.supervisor.metrics().state_save.record(self.began.elapsed());
                 let saved = self.saves.saved();
                 self.tell_saved(saved);

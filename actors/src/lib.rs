@@ -9,7 +9,7 @@ pub mod backoff;
 mod batch;
 mod checkpointer;
 mod checks;
-mod fault;
+pub mod fault;
 pub mod handle;
 pub mod lifecycle;
 pub mod line;

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::batch::{PolledBatch, Timing};
-use crate::fault::fault;
+use crate::fault;
 use crate::lifecycle::{BatchId, Event, PolledKind, Stage};
 use crate::ports::{CallFailure, PluginPort, PollOutcome};
 use crate::router::{RouterMsg, RouterRef};
@@ -128,7 +128,7 @@ impl PollerState {
 
     /// Tells the supervisor first, then hands on: `Polled` then precedes every other event of the batch.
     fn hand_on(&mut self, poll: &RunningPoll, batch: GuestBatch, took: Duration) {
-        fault!("poll_returned");
+        fault::point("poll_returned");
         let metrics = self.args.supervisor.metrics();
         metrics.poll.record(took);
         metrics.produced.increment(batch.len() as u64);
@@ -146,7 +146,7 @@ impl PollerState {
     }
 
     fn start_resolve(&mut self, myself: PollerRef, epoch: u64, verdict: Verdict) {
-        fault!("before_ack");
+        fault::point("before_ack");
         let call = self.args.plugin.resolve(verdict);
         let task = tokio::spawn(async move {
             let outcome = call.await;
@@ -156,7 +156,7 @@ impl PollerState {
     }
 
     fn resolved(&mut self, epoch: u64, outcome: Result<(), CallFailure>) {
-        fault!("after_ack");
+        fault::point("after_ack");
         self.resolve = None;
         let event = match outcome {
             Ok(()) => Event::Resolved,

@@ -8,7 +8,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use crate::batch::{Counts, DeliveredBatch, RoutedBatch, Timing};
 use crate::checkpointer::{CheckpointerMsg, CheckpointerRef};
-use crate::fault::fault;
+use crate::fault;
 use crate::lifecycle::{BatchId, Event, Stage};
 use crate::line::Deliveries;
 use crate::poller::AbortOnDrop;
@@ -121,7 +121,7 @@ impl ProducerState {
             if counts.delivered > 0 {
                 timing.broker_send = stamp.elapsed();
                 self.args.supervisor.metrics().broker_send.record(timing.broker_send);
-                fault!("all_delivered");
+                fault::point("all_delivered");
                 if let Some(tap) = self.args.supervisor.tap() {
                     tap.delivered(id);
                 }

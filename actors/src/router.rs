@@ -7,7 +7,7 @@ use picomq_connector_sdk::ffi::host::GuestBatch;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use crate::batch::{PolledBatch, RoutedBatch};
-use crate::fault::fault;
+use crate::fault;
 use crate::lifecycle::{BatchId, Event, Stage};
 use crate::line::Intake;
 use crate::ports::Cause;
@@ -55,7 +55,7 @@ impl RouterState {
         let began = Instant::now();
         match self.route_in_chunks(id, batch).await {
             Ok(routed) => {
-                fault!("routed");
+                fault::point("routed");
                 timing.decode = began.elapsed();
                 self.args.supervisor.metrics().decode.record(timing.decode);
                 self.warn_of_clashes();

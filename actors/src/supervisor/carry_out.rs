@@ -111,7 +111,7 @@ impl SupervisorState {
                 let (number, window) = (opened.number(), opened.window());
                 self.tree = Some(Tree::grow(opened, &self.handle).await?);
                 span.in_scope(|| tracing::info!(number, window, "opened"));
-                crate::fault::fault!("opened");
+                crate::fault::point("opened");
                 Event::Opened { number, window }
             }
             Err(failure) => Event::OpenFailed(failure),

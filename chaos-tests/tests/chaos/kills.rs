@@ -12,30 +12,11 @@ use chaos_tests::kafka::Kafka;
 use chaos_tests::launch::Launch;
 use chaos_tests::workload::Workload;
 
-use crate::stage::WITHIN;
+use crate::stage::{STEPS, WITHIN};
 
-/// Each batch passes each of these, in about this order.
-const POINTS: [&str; 18] = [
-    "opened",
-    "life_written",
-    "poll_returned",
-    "routed",
-    "topics_created",
-    "half_enqueued",
-    "enqueued",
-    "first_report",
-    "all_reports",
-    "all_delivered",
-    "state_temp_written",
-    "state_temp_synced",
-    "state_renamed",
-    "state_dir_synced",
-    "saved_event",
-    "before_ack",
-    "after_ack",
-    // Not a point of ours: the engine's own system calls, by strace.
-    SEND,
-];
+/// Where it is killed beside the steps of a batch: the write of an opening, and, not a point of ours, the engine's own
+/// system calls, by strace.
+const MORE: [&str; 2] = ["life_written", SEND];
 const SIGKILL: i32 = 9;
 /// While bytes go to the broker.
 const SEND: &str = "sendmsg";
@@ -75,9 +56,10 @@ fn aimed_kills(name: &str, window: u64) {
     campaign.wait_progress(&daemon, 1, WITHIN).unwrap();
     daemon.kill();
     campaign.broken("SIGKILL after the first batches", false).unwrap();
-    let rounds = quarter().div_ceil(POINTS.len() as u32);
+    let points = [STEPS.as_slice(), &MORE].concat();
+    let rounds = quarter().div_ceil(points.len() as u32);
     for _ in 0..rounds {
-        let mut points = POINTS;
+        let mut points = points.clone();
         campaign.random.shuffle(&mut points);
         for point in points {
             let passing = if ONCE.contains(&point) { 1 } else { campaign.random.u32(1..=8) };

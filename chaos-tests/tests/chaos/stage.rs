@@ -18,6 +18,26 @@ pub(crate) const WITHIN: Duration = Duration::from_secs(30);
 pub(crate) const QUICK: &str =
     "[supervision]\nbackoff_initial = \"10ms\"\nbackoff_max = \"50ms\"\nrestart_after = \"off\"\n";
 
+/// The steps of a batch as fail points, in about their order; the first is passed once in a life of the process.
+pub(crate) const STEPS: [&str; 16] = [
+    "opened",
+    "poll_returned",
+    "routed",
+    "topics_created",
+    "half_enqueued",
+    "enqueued",
+    "first_report",
+    "all_reports",
+    "all_delivered",
+    "state_temp_written",
+    "state_temp_synced",
+    "state_renamed",
+    "state_dir_synced",
+    "saved_event",
+    "before_ack",
+    "after_ack",
+];
+
 /// A site on the shared Kafka.
 pub(crate) struct Stage {
     pub(crate) site: Site,

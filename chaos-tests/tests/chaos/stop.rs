@@ -9,32 +9,12 @@ use chaos_tests::site::scratch;
 use chaos_tests::wait::pause;
 use chaos_tests::workload::Workload;
 
-use crate::stage::WITHIN;
+use crate::stage::{STEPS, WITHIN};
 
 /// How long the engine stands still at its point: the signal comes within this time.
 const STANDS_MS: u32 = 900;
 /// Batches come every 20 ms: a position that stands still for this long stands at the point.
 const STILL: Duration = Duration::from_millis(250);
-
-/// The steps of a batch, in about their order.
-const POINTS: [&str; 16] = [
-    "opened",
-    "poll_returned",
-    "routed",
-    "topics_created",
-    "half_enqueued",
-    "enqueued",
-    "first_report",
-    "all_reports",
-    "all_delivered",
-    "state_temp_written",
-    "state_temp_synced",
-    "state_renamed",
-    "state_dir_synced",
-    "saved_event",
-    "before_ack",
-    "after_ack",
-];
 
 /// Until the saved position has not moved for a while.
 fn wait_still(campaign: &mut Campaign) {
@@ -51,7 +31,7 @@ fn stops(name: &str, window: u64) {
     let bootstrap = Kafka::shared().bootstrap();
     let workload = Workload { window, ..Workload::new(name, seed()) };
     let mut campaign = Campaign::new(name, workload, &bootstrap, &bootstrap, "").unwrap();
-    for point in POINTS {
+    for point in STEPS {
         let passing = if point == "opened" { 1 } else { campaign.random.u32(2..6) };
         let mut daemon = campaign.start(&Launch::pause_at(point, passing, STANDS_MS)).unwrap();
         daemon.wait_serving().unwrap();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use pico_actors::fault;
 use pico_actors::ports::{Cause, DeliveryFailure};
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -14,7 +15,6 @@ use rdkafka::producer::{BaseProducer, Producer as _, ProducerContext};
 use rdkafka::types::RDKafkaErrorCode as Code;
 
 use crate::error::{self, Refused};
-use crate::fault;
 use crate::slots::{Slots, Ticket};
 
 /// The producer of a client.

@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use pico_actors::fault;
 use pico_actors::ports::{Cause, DeliveryFailure};
 use pico_record::Routed;
 use tokio::sync::oneshot;
 
 use crate::client::{Client, Connection};
 use crate::error;
-use crate::fault;
 use crate::port::Desk;
 use crate::slots::Ticket;
 use crate::topics::Topics;

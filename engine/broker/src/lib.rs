@@ -20,7 +20,6 @@ mod client;
 mod context;
 mod courier;
 mod error;
-mod fault;
 mod introducing;
 mod letters;
 mod native;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use pico_actors::fault;
 use pico_actors::ports::DeliveryFailure;
 use pico_record::{Group, Outgoing, Routed};
 use rdkafka::types::RDKafkaErrorCode as Code;
@@ -12,7 +13,6 @@ use rdkafka::types::RDKafkaErrorCode as Code;
 use crate::admin::NewTopic;
 use crate::courier::Courier;
 use crate::error::{self, Refused};
-use crate::fault;
 use crate::native::Message;
 use crate::slots::Ticket;
 use crate::topics::{Look, Topic};

@@ -7,9 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pico_actors::fault;
 use pico_actors::ports::{DeliveryEvent, DeliveryEvents, DeliveryFailure};
-
-use crate::fault;
 
 /// Batches of one source at a time: the largest window, and as much again for what is being given up.
 const SLOTS: usize = 128;

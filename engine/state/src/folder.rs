@@ -7,11 +7,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use pico_actors::fault;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::StateError;
-use crate::fault;
 use crate::format::Damage;
 
 /// How to read a file that is not ours to trust: no link is followed, a FIFO does not block.

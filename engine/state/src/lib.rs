@@ -13,7 +13,6 @@
 mod any_store;
 mod asked;
 mod error;
-mod fault;
 mod folder;
 mod format;
 mod http;

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pico_actors::fault;
 use pico_config::SourceKey;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::any_store::Saved;
 use crate::asked::Asked;
 use crate::error::StateError;
-use crate::fault;
 use crate::folder::Folder;
 use crate::format::{self, Checkpoint, STATE_BYTES_MAX};
 use crate::lease::{self, Lease};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pico_actors::fault;
 use pico_actors::ports::{BoxFuture, SaveFailure, StorePort};
 use pico_config::SourceKey;
 use tokio::sync::OwnedMutexGuard;
@@ -14,7 +15,6 @@ use super::record::{Next, NotBegun, Record};
 use super::retry::RetryBlock;
 use super::store::Slot;
 use crate::error::StateError;
-use crate::fault;
 use crate::format::STATE_BYTES_MAX;
 
 /// How long giving the source back waits for a request under way. What comes later is settled by the next opening.
