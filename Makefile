@@ -17,7 +17,7 @@ services := chaos-tests/services
 # Test targets in tests/ that need nothing but the machine, and those that need Kafka or foreign clients.
 # The tidy test sees that every target stands in one of the two lists.
 tests_alone := border main panics tidy tree
-tests_with_servers := chaos clients deploy kafka
+tests_with_servers := chaos clients deploy kafka postgres
 
 DEMO_SECONDS ?=
 CONFIG ?= config.toml
@@ -95,8 +95,9 @@ packages:
 	@$(services)/install.sh
 
 fetch:
-	@echo "— Apache Kafka, Python clients and checkers, from the cache or fetched —"
+	@echo "— Apache Kafka, PostgreSQL 18, Python clients and checkers, from the cache or fetched —"
 	@$(services)/kafka/fetch.sh
+	@$(services)/postgres/fetch.sh 18
 	@$(services)/python.sh
 
 ## The kill stories with KILLS=1000 kills instead of some hundred, about 20 minutes. CHAOS_SEED=N repeats a run.

@@ -1,0 +1,283 @@
+//! Messages of the stream into batches, each with the position that its delivery makes true. Pure.
+//!
+//! Invariants: a batch ends between two changes, never inside one; its position is the one after its last change; read again
+//! from that position, the next batch begins with the next change, whatever the sizes of batches were before.
+
+use std::collections::HashMap;
+
+use picomq_connector_sdk::{Batch, Schema};
+
+use crate::config::Operation;
+use crate::error::Error;
+use crate::lsn::Lsn;
+use crate::pgoutput::{Begin, Commit, Message, Old, Relation, TypeName};
+use crate::position::{Inside, Position};
+use crate::record::{Change, Moment, OldRow, Origin, Place, RECORDS_MAX, Recorder, Verb};
+use crate::row::Row;
+use crate::settings::{Cut, RecordSettings};
+use crate::shape::Shape;
+use crate::tables::Tables;
+use crate::value::Catalog;
+
+/// A batch and what is true once it is delivered.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    pub(crate) batch: Batch,
+    pub(crate) position: Position,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fed {
+    Taken,
+    /// It does not fit: take the batch, then feed it again.
+    Full,
+}
+
+/// Builds batches out of one stream, from its start.
+#[derive(Debug)]
+pub(crate) struct Assembler {
+    tables: Tables,
+    records: RecordSettings,
+    cut: Cut,
+    types: Catalog,
+    /// `None` for a table that is not ours.
+    shapes: HashMap<u32, Option<Shape>>,
+    /// The end of the last whole transaction.
+    done: Lsn,
+    /// The transaction we were inside of when the stream was started; the first one decides.
+    resume: Option<Inside>,
+    open: Option<Open>,
+    recorder: Recorder,
+    batch: Batch,
+}
+
+/// As `Open::first`: the whole transaction was read before.
+const READ_BEFORE: u64 = u64::MAX;
+
+/// The transaction under way.
+#[derive(Debug)]
+struct Open {
+    begin: Begin,
+    lsn: String,
+    time: Moment,
+    /// Changes seen.
+    ordinal: u64,
+    /// Changes below this one were read before.
+    first: u64,
+}
+
+impl Assembler {
+    pub(crate) fn new(tables: Tables, records: RecordSettings, cut: Cut, start: &Position) -> Assembler {
+        Assembler {
+            tables,
+            records,
+            cut,
+            types: Catalog::default(),
+            shapes: HashMap::new(),
+            done: start.commit_end,
+            resume: start.inside,
+            open: None,
+            recorder: Recorder::default(),
+            batch: Batch::new(Schema::Json),
+        }
+    }
+
+    /// Takes the types the database has now.
+    pub(crate) fn set_types(&mut self, types: Catalog) {
+        self.types = types;
+    }
+
+    /// Takes a description of a table, which replaces the former one.
+    pub(crate) fn relation(&mut self, relation: &Relation<'_>, primary_key: &[String]) {
+        let is_ours = self.tables.has(relation.schema, relation.name);
+        let shape = is_ours.then(|| Shape::of_relation(relation, primary_key, &self.types, &self.records));
+        self.shapes.insert(relation.oid, shape);
+    }
+
+    /// Takes the next message, `bytes` long.
+    ///
+    /// # Errors
+    /// A message out of order, or a value that cannot be written: the stream cannot go on.
+    pub(crate) fn feed(&mut self, message: &Message<'_>, bytes: usize) -> Result<Fed, Error> {
+        match message {
+            Message::Begin(begin) => self.begin(*begin)?,
+            Message::Commit(commit) => self.commit(commit)?,
+            Message::Type(TypeName { oid, schema, name }) => self.types.learn(*oid, schema, name),
+            Message::Relation(relation) => self.relation(relation, &[]),
+            Message::Origin | Message::Logical { is_transactional: false } => {}
+            Message::Logical { is_transactional: true } => {
+                self.count()?;
+            }
+            Message::Insert { .. } | Message::Update { .. } | Message::Delete { .. } => {
+                if self.is_full(1, bytes) {
+                    return Ok(Fed::Full);
+                }
+                self.row(message)?;
+            }
+            Message::Truncate { relations } => {
+                if self.is_full(relations.len(), bytes) {
+                    return Ok(Fed::Full);
+                }
+                for relation in relations {
+                    self.truncate(*relation)?;
+                }
+            }
+        }
+        Ok(Fed::Taken)
+    }
+
+    /// Whether so many changes more, `bytes` long together, belong into the next batch. The first ones never do.
+    fn is_full(&self, changes: usize, bytes: usize) -> bool {
+        let records = self.batch.len() + changes * RECORDS_MAX;
+        // Twice: names of columns and the key come on top of what the server sent.
+        !self.batch.is_empty()
+            && (records > self.cut.records || self.batch.bytes() + 2 * bytes > self.cut.bytes)
+    }
+
+    fn begin(&mut self, begin: Begin) -> Result<(), Error> {
+        if self.open.is_some() {
+            return Err(Error::Protocol("a transaction inside another".into()));
+        }
+        let is_resumed = |inside: &Inside| (inside.final_lsn, inside.xid) == (begin.final_lsn, begin.xid);
+        // The server sends again what ends behind the start, never what ended before it; we look all the same.
+        let first = if begin.final_lsn < self.done {
+            READ_BEFORE
+        } else {
+            self.resume.take().filter(is_resumed).map_or(0, |inside| inside.ordinal)
+        };
+        let time = Moment::from_postgres(begin.time_us);
+        self.open = Some(Open { begin, lsn: begin.final_lsn.to_string(), time, ordinal: 0, first });
+        Ok(())
+    }
+
+    fn commit(&mut self, commit: &Commit) -> Result<(), Error> {
+        let open = self.open.take().ok_or_else(outside)?;
+        if open.begin.final_lsn != commit.commit_lsn {
+            return Err(Error::Protocol("the end of another transaction than the one that began".into()));
+        }
+        self.done = self.done.max(commit.end_lsn);
+        Ok(())
+    }
+
+    /// Counts a change; false when it was read before.
+    fn count(&mut self) -> Result<bool, Error> {
+        let open = self.open.as_mut().ok_or_else(outside)?;
+        let is_new = open.ordinal >= open.first;
+        open.ordinal += 1;
+        Ok(is_new)
+    }
+
+    fn row(&mut self, message: &Message<'_>) -> Result<(), Error> {
+        let (relation, operation, change) = match message {
+            Message::Insert { relation, new } => (
+                relation,
+                Operation::Insert,
+                Change { verb: Verb::Insert, new: Some(Row::Tuple(*new)), old: None },
+            ),
+            Message::Update { relation, old, new } => {
+                let row = match old {
+                    Some(Old::Full(old)) => Row::Filled { new: *new, old: *old },
+                    Some(Old::Key(_)) | None => Row::Tuple(*new),
+                };
+                let old = old.as_ref().map(old_row);
+                (relation, Operation::Update, Change { verb: Verb::Update, new: Some(row), old })
+            }
+            Message::Delete { relation, old } => (
+                relation,
+                Operation::Delete,
+                Change { verb: Verb::Delete, new: None, old: Some(old_row(old)) },
+            ),
+            Message::Begin(_)
+            | Message::Commit(_)
+            | Message::Origin
+            | Message::Relation(_)
+            | Message::Type(_)
+            | Message::Truncate { .. }
+            | Message::Logical { .. } => return Ok(()),
+        };
+        self.change(*relation, operation, &change)
+    }
+
+    fn truncate(&mut self, relation: u32) -> Result<(), Error> {
+        self.change(relation, Operation::Truncate, &Change { verb: Verb::Truncate, new: None, old: None })
+    }
+
+    fn change(&mut self, relation: u32, operation: Operation, change: &Change<'_>) -> Result<(), Error> {
+        let is_new = self.count()?;
+        let shape = self.shapes.get(&relation).ok_or_else(|| {
+            Error::Protocol(format!("a change of table {relation}, which was not described before"))
+        })?;
+        let Some(shape) = shape.as_ref().filter(|_| is_new && self.records.operations.contains(&operation))
+        else {
+            return Ok(());
+        };
+        let open = self.open.as_ref().ok_or_else(outside)?;
+        let Open { lsn, begin, ordinal, time, .. } = open;
+        let origin = Origin { place: Place::Change { lsn, xid: begin.xid, ordinal: ordinal - 1 }, time };
+        self.recorder.add(&mut self.batch, (shape, &self.records), change, &origin)?;
+        if self.batch.bytes() > self.cut.bytes_max {
+            return Err(Error::Refused(format!(
+                "one row of {} makes {} bytes, the limit of a batch is {} ([limits] batch_bytes); nothing was skipped: raise the \
+                 limit, or leave the large column out with exclude_columns (commit {}, change {})",
+                shape.table,
+                self.batch.bytes(),
+                self.cut.bytes_max,
+                open.lsn,
+                open.ordinal - 1
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the stream was read to.
+    pub(crate) fn position(&self) -> Position {
+        let inside = match &self.open {
+            Some(Open { begin, ordinal, first, .. }) if *first != READ_BEFORE => {
+                // What was read before counts until the stream has come to it again.
+                let ordinal = *ordinal.max(first);
+                let Begin { final_lsn, xid, .. } = *begin;
+                (ordinal > 0).then_some(Inside { final_lsn, xid, ordinal })
+            }
+            Some(_) | None => self.resume,
+        };
+        Position { commit_end: self.done, inside }
+    }
+
+    /// Whether a transaction is under way, or one that was read in part has not come again yet.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.open.is_some() || self.resume.is_some()
+    }
+
+    /// The server has read to `end` and found nothing for us: outside a transaction, all before it is done.
+    pub(crate) fn idle(&mut self, end: Lsn) {
+        if !self.is_inside() {
+            self.done = self.done.max(end);
+        }
+    }
+
+    /// Whether the batch has records.
+    pub(crate) fn has_records(&self) -> bool {
+        !self.batch.is_empty()
+    }
+
+    /// Takes the batch, with or without records.
+    pub(crate) fn take(&mut self) -> Assembled {
+        let next = Batch::with_capacity(Schema::Json, self.batch.len(), self.batch.bytes());
+        Assembled { batch: std::mem::replace(&mut self.batch, next), position: self.position() }
+    }
+}
+
+fn old_row<'a>(old: &Old<'a>) -> OldRow<'a> {
+    match old {
+        Old::Key(tuple) => OldRow { row: Row::Tuple(*tuple), is_key_only: true },
+        Old::Full(tuple) => OldRow { row: Row::Tuple(*tuple), is_key_only: false },
+    }
+}
+
+fn outside() -> Error {
+    Error::Protocol("a change outside a transaction".into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,417 @@
+//! Change capture: slot and publication first, then the snapshot, then the stream. Each poll is one step of it, decided by the
+//! state the next batch begins with.
+
+use std::time::Duration;
+
+use picomq_connector_sdk::{
+    Batch, Check, CheckStatus, Error as SourceError, Host, Interrupt, OpenContext, Staged, Verdict,
+};
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+use crate::client::{Connection, Purpose};
+use crate::config::SnapshotMode;
+use crate::error::Error;
+use crate::lsn::Lsn;
+use crate::position::Position;
+use crate::publication::{self, Plan};
+use crate::quote;
+use crate::server;
+use crate::settings::Settings;
+use crate::slot::{self, Identity, Start};
+use crate::snapshot::{self, Exported, TableReader};
+use crate::state::{CdcState, Phase, Progress, Saved};
+use crate::stream::{Item, Stream};
+
+/// For all questions at an opening together.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
+/// Making a slot waits for every open transaction that has written; past this a person is told.
+const SLOT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A source in `mode = "cdc"`.
+#[derive(Debug)]
+pub(crate) struct Cdc {
+    settings: Settings,
+    staged: Staged<Saved>,
+    host: Host,
+    interrupt: Interrupt,
+    /// What was delivered and saved; the stream confirms it.
+    acked: watch::Sender<Lsn>,
+    /// Told at every Ack.
+    acks: watch::Sender<()>,
+    run: Mutex<Run>,
+}
+
+/// What is open at the moment. Whatever a poll may be dropped with is taken out of here first.
+#[derive(Debug, Default)]
+struct Run {
+    stream: Option<Stream>,
+    exported: Option<Exported>,
+    reader: Option<TableReader>,
+    /// For the question, now and then, whether the publication is still there.
+    sql: Option<Connection>,
+}
+
+/// The server, looked at.
+struct Checked {
+    start: Start,
+    plan: Plan,
+    server: Identity,
+    sql: Connection,
+    replication: Connection,
+}
+
+impl Cdc {
+    pub(crate) async fn open(
+        settings: Settings,
+        staged: Staged<Saved>,
+        context: OpenContext,
+    ) -> Result<Cdc, SourceError> {
+        let confirmed = match staged.committed() {
+            Saved::Cdc(state) => state.confirmed().unwrap_or_default(),
+            Saved::Fresh | Saved::Polling(_) => Lsn(0),
+        };
+        let cdc = Cdc {
+            settings,
+            staged,
+            host: context.host,
+            interrupt: context.interrupt,
+            acked: watch::Sender::new(confirmed),
+            acks: watch::Sender::new(()),
+            run: Mutex::new(Run::default()),
+        };
+        let checked = cdc.check().await?;
+        info!(target = ?cdc.settings.target, slot = cdc.settings.slot, start = ?checked.start, "postgres source opened");
+        checked.replication.close().await;
+        checked.sql.close().await;
+        Ok(cdc)
+    }
+
+    pub(crate) async fn poll(&self) -> Result<Batch, SourceError> {
+        self.interrupt.race(self.step()).await?
+    }
+
+    pub(crate) fn resolve(&self, verdict: Verdict) {
+        match verdict {
+            Verdict::Ack => {
+                if let Some(Saved::Cdc(state)) = self.staged.ack()
+                    && let Some(confirmed) = state.confirmed()
+                {
+                    self.acked.send_replace(confirmed);
+                }
+                self.acks.send_replace(());
+            }
+            Verdict::Nack => self.staged.nack(),
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        let run = std::mem::take(&mut *self.run.lock().await);
+        if let Some(stream) = run.stream {
+            stream.close().await;
+        }
+        if let Some(reader) = run.reader {
+            reader.close().await;
+        }
+        info!(slot = self.settings.slot, "postgres source closed");
+    }
+
+    async fn step(&self) -> Result<Batch, SourceError> {
+        let mut run = self.run.lock().await;
+        match self.staged.head() {
+            Saved::Fresh | Saved::Polling(_) => self.begin().await,
+            Saved::Cdc(state) => match &state.phase {
+                Phase::Intended => self.make_slot(&mut run, &state).await,
+                Phase::Snapshot { start, progress } => {
+                    self.read_tables(&mut run, &state, *start, progress).await
+                }
+                Phase::Stream(position) => self.read_stream(&mut run, &state, position).await,
+            },
+        }
+    }
+
+    /// Looks at the server and holds it against what is saved.
+    async fn check(&self) -> Result<Checked, Error> {
+        let seconds = CHECK_TIMEOUT.as_secs();
+        let looking = timeout(CHECK_TIMEOUT, self.look());
+        let checked = looking.await.unwrap_or(Err(Error::Silent { what: "the checks", seconds }))?;
+        self.report(&checked.plan);
+        Ok(checked)
+    }
+
+    async fn look(&self) -> Result<Checked, Error> {
+        let Settings { target, slot, publication, .. } = &self.settings;
+        let mut sql = Connection::open(target, Purpose::Sql).await?;
+        server::check_wal_level(&mut sql).await?;
+        let explained = |error| server::explained(error, &target.user);
+        let mut replication = Connection::open(target, Purpose::Replication).await.map_err(explained)?;
+        let server = server::identify(&mut replication).await.map_err(explained)?;
+        let state = match self.staged.committed() {
+            Saved::Cdc(state) => Some(state),
+            Saved::Fresh | Saved::Polling(_) => None,
+        };
+        let timeline = state.as_ref().map_or(server.timeline, |state| state.timeline);
+        let switched_at = server::switched_at(&mut replication, timeline, &server).await?;
+        let slot = server::slot(&mut sql, slot).await?;
+        let start = slot::judge(slot.as_ref(), state.as_ref(), &self.settings, &server, switched_at)?;
+        let published = server::publication(&mut sql, publication).await?;
+        let has_read = matches!(start, Start::Resume | Start::Adopt(_));
+        if published.is_none() && has_read {
+            return Err(self.publication_gone());
+        }
+        let plan = publication::plan(published.as_ref(), &server::tables(&mut sql).await?, &self.settings)?;
+        Ok(Checked { start, plan, server, sql, replication })
+    }
+
+    /// A slot cannot be read across the time its publication was not there: 13 to 17 refuse, and 18 would pass the changes over.
+    fn publication_gone(&self) -> Error {
+        Error::Refused(format!(
+            "postgres.publication_missing: the publication `{}` is gone, though the slot `{}` is read with it; what changed \
+             meanwhile is in no publication and cannot be had from the log any more; make the publication again and, since the slot \
+             must be made after it: stop this source, delete its state and run: SELECT pg_drop_replication_slot({});",
+            self.settings.publication,
+            self.settings.slot,
+            quote::literal(&self.settings.slot).trim_start()
+        ))
+    }
+
+    fn report(&self, plan: &Plan) {
+        for warning in &plan.warnings {
+            warn!(warning, "the publication needs a look");
+        }
+        let status = if plan.warnings.is_empty() { CheckStatus::Ok } else { CheckStatus::Warn };
+        let advice = plan.warnings.join("; ");
+        self.host.check(Check { name: "publication".to_owned(), status, since_ms: None, advice });
+    }
+
+    /// The first batch: the word that the slot will be made, or that one is taken over.
+    async fn begin(&self) -> Result<Batch, SourceError> {
+        let Checked { start, mut sql, plan, server, .. } = self.check().await?;
+        let phase = match start {
+            Start::Adopt(lsn) => {
+                run_plan(&mut sql, &plan).await?;
+                Phase::Stream(Position::at(lsn))
+            }
+            Start::Intend | Start::Create | Start::Found(_) | Start::Resume => Phase::Intended,
+        };
+        let Settings { slot, publication, .. } = self.settings.clone();
+        let Identity { system, timeline, database, .. } = server;
+        self.watermark(CdcState { system, timeline, database, slot, publication, phase })
+    }
+
+    /// The second: slot and publication are there.
+    async fn make_slot(&self, run: &mut Run, state: &CdcState) -> Result<Batch, SourceError> {
+        self.saved(state).await;
+        let Checked { start, mut sql, plan, replication, .. } = self.check().await?;
+        run_plan(&mut sql, &plan).await?;
+        let (start, exported) = match start {
+            Start::Found(lsn) => (lsn, None),
+            Start::Create | Start::Intend | Start::Adopt(_) | Start::Resume => {
+                self.create_slot(replication).await?
+            }
+        };
+        info!(slot = self.settings.slot, %start, has_snapshot = exported.is_some(), "the slot is there");
+        run.exported = exported;
+        self.watermark(state.at(match self.settings.snapshot {
+            SnapshotMode::Initial => Phase::Snapshot { start, progress: Progress::default() },
+            SnapshotMode::NoData => Phase::Stream(Position::at(start)),
+        }))
+    }
+
+    /// Waits until `state` is saved: nothing is made upstream on the strength of a state that may never be.
+    async fn saved(&self, state: &CdcState) {
+        let mut acks = self.acks.subscribe();
+        while self.staged.committed() != Saved::Cdc(state.clone()) {
+            // The sender lives as long as we do.
+            let _ = acks.changed().await;
+        }
+    }
+
+    async fn create_slot(&self, mut replication: Connection) -> Result<(Lsn, Option<Exported>), Error> {
+        let is_read = self.settings.snapshot == SnapshotMode::Initial;
+        let command = create_sql(&self.settings.slot, replication.version(), is_read);
+        let answer = {
+            let mut creating = std::pin::pin!(replication.simple(&command));
+            match timeout(SLOT_PATIENCE, creating.as_mut()).await {
+                Ok(answer) => answer?,
+                Err(_) => {
+                    self.report_waiting();
+                    creating.await?
+                }
+            }
+        };
+        let start = answer.text(0, 1).and_then(|text| text.parse().ok());
+        let start = start.ok_or_else(|| Error::Protocol("a new slot without a position".into()))?;
+        let name = answer.text(0, 2).map(str::to_owned);
+        let advice = String::new();
+        self.host.check(Check { name: "slot".to_owned(), status: CheckStatus::Ok, since_ms: None, advice });
+        Ok((start, name.filter(|_| is_read).map(|name| Exported::new(replication, name))))
+    }
+
+    fn report_waiting(&self) {
+        let advice = "the slot is being made and waits for transactions that have written and are open: SELECT pid, xact_start, \
+                      query FROM pg_stat_activity WHERE backend_xid IS NOT NULL ORDER BY xact_start;"
+            .to_owned();
+        warn!(advice, "making the slot takes long");
+        self.host.check(Check { name: "slot".to_owned(), status: CheckStatus::Warn, since_ms: None, advice });
+    }
+
+    async fn read_tables(
+        &self,
+        run: &mut Run,
+        state: &CdcState,
+        start: Lsn,
+        progress: &Progress,
+    ) -> Result<Batch, SourceError> {
+        let mut progress = progress.clone();
+        loop {
+            let (reader, entered) = match run.reader.take().filter(|reader| reader.at == progress) {
+                Some(reader) if !reader.at.is_table_done => (Some(reader), progress.clone()),
+                Some(_) | None => {
+                    let Some((table, entered)) = self.next_table(run, &progress).await? else {
+                        info!(%start, "the snapshot is read");
+                        run.exported = None;
+                        return self.watermark(state.at(Phase::Stream(Position::at(start))));
+                    };
+                    let exported = run.exported.as_ref();
+                    (TableReader::open(&self.settings, exported, &table, &entered).await?, entered)
+                }
+            };
+            let Some(mut reader) = reader else {
+                progress = Progress { is_table_done: true, ..entered };
+                continue;
+            };
+            let batch = reader.batch(&self.settings, start).await?;
+            progress = reader.at.clone();
+            if progress.is_table_done {
+                info!(table = ?progress.table, rows = progress.rows, "a table is read");
+                reader.close().await;
+            } else {
+                run.reader = Some(reader);
+            }
+            if !batch.is_empty() {
+                let phase = Phase::Snapshot { start, progress };
+                return self.staged.stage(batch, Saved::Cdc(state.at(phase)));
+            }
+        }
+    }
+
+    /// The table to go on with. The list is asked for each time: once a table, not once a batch.
+    async fn next_table(
+        &self,
+        run: &mut Run,
+        progress: &Progress,
+    ) -> Result<Option<(quote::TableName, Progress)>, Error> {
+        run.reader = None;
+        let mut sql = Connection::open(&self.settings.target, Purpose::Sql).await?;
+        let published = server::publication(&mut sql, &self.settings.publication).await?;
+        let Some(published) = published else { return Err(self.publication_gone()) };
+        let plan = publication::plan(Some(&published), &server::tables(&mut sql).await?, &self.settings)?;
+        sql.close().await;
+        let next = snapshot::next_table(&plan.tables, progress);
+        Ok(next.map(|table| (table.clone(), snapshot::entered(progress, table))))
+    }
+
+    async fn read_stream(
+        &self,
+        run: &mut Run,
+        state: &CdcState,
+        position: &Position,
+    ) -> Result<Batch, SourceError> {
+        // After a Nack, or a poll that was dropped with its batch, the stream stands somewhere else.
+        let is_there = |stream: &Stream| stream.at == *position;
+        let stream = match run.stream.take() {
+            Some(stream) if is_there(&stream) => stream,
+            Some(_) | None => self.start_stream(state, position).await?,
+        };
+        // Waiting in its place: a poll that is dropped here leaves the stream as it is.
+        let stream = run.stream.insert(stream);
+        match stream.next().await {
+            Ok(Item::Records(assembled)) => {
+                stream.at = assembled.position.clone();
+                self.staged.stage(assembled.batch, self.streaming(state, assembled.position))
+            }
+            Ok(Item::Idle(position)) => {
+                self.confirm_publication(&mut run.sql).await?;
+                stream.at = position.clone();
+                self.staged.stage(Batch::empty(), self.streaming(state, position))
+            }
+            Err(error) => {
+                run.stream = None;
+                Err(error.into())
+            }
+        }
+    }
+
+    fn streaming(&self, state: &CdcState, position: Position) -> Saved {
+        let publication = self.settings.publication.clone();
+        Saved::Cdc(CdcState { publication, ..state.at(Phase::Stream(position)) })
+    }
+
+    async fn start_stream(&self, state: &CdcState, position: &Position) -> Result<Stream, SourceError> {
+        let Checked { mut sql, plan, replication, .. } = self.check().await?;
+        run_plan(&mut sql, &plan).await?;
+        sql.close().await;
+        let mut from = position.clone();
+        if state.publication != self.settings.publication {
+            // Another publication has other changes: what an ordinal counted means nothing, the transaction comes again.
+            from.inside = None;
+        }
+        let acked = self.acked.subscribe();
+        let mut stream = Stream::start((&self.settings, &self.host), replication, &from, acked).await?;
+        stream.at = position.clone();
+        info!(from = %from.commit_end, inside = ?from.inside, "streaming");
+        Ok(stream)
+    }
+
+    /// 18 passes changes over in silence when the publication is gone, so no position moves before we saw that it is there.
+    async fn confirm_publication(&self, idle: &mut Option<Connection>) -> Result<(), Error> {
+        let mut sql = match idle.take() {
+            Some(sql) => sql,
+            None => Connection::open(&self.settings.target, Purpose::Sql).await?,
+        };
+        let name = &self.settings.publication;
+        let answer =
+            sql.query("SELECT 1 FROM pg_catalog.pg_publication WHERE pubname = $1", &[Some(name)]).await?;
+        if answer.len() == 0 {
+            return Err(self.publication_gone());
+        }
+        *idle = Some(sql);
+        Ok(())
+    }
+
+    fn watermark(&self, state: CdcState) -> Result<Batch, SourceError> {
+        self.staged.stage(Batch::empty(), Saved::Cdc(state))
+    }
+}
+
+/// Makes or extends the publication.
+async fn run_plan(sql: &mut Connection, plan: &Plan) -> Result<(), Error> {
+    let Some(statement) = &plan.sql else { return Ok(()) };
+    info!(statement, "the publication is changed");
+    match sql.simple(statement).await {
+        Ok(_) => Ok(()),
+        // Somebody else was quicker.
+        Err(error) if error.code() == Some("42710") => Ok(()),
+        Err(error) if error.code() == Some("42501") => Err(Error::Refused(format!(
+            "postgres.publication: {error}; let the owner of the tables, or a superuser, run: {statement};"
+        ))),
+        Err(error) => Err(error),
+    }
+}
+
+fn create_sql(slot: &str, version: u32, exports: bool) -> String {
+    let slot = quote::identifier(slot);
+    let failover = if version >= 17 { ", FAILOVER true" } else { "" };
+    match (version >= 15, exports) {
+        (true, true) => {
+            format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput (SNAPSHOT 'export'{failover})")
+        }
+        (true, false) => {
+            format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput (SNAPSHOT 'nothing'{failover})")
+        }
+        (false, true) => format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput EXPORT_SNAPSHOT"),
+        (false, false) => format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput NOEXPORT_SNAPSHOT"),
+    }
+}

@@ -1,0 +1,35 @@
+//! The PostgreSQL source: change capture from the write-ahead log, the snapshot before it, and polling.
+//!
+//! `docs/sources/postgres.md` is for users.
+
+#![forbid(unsafe_code)]
+
+mod assembler;
+mod cdc;
+mod client;
+mod config;
+mod error;
+mod lsn;
+mod pgoutput;
+mod polling;
+mod position;
+mod publication;
+mod quote;
+mod record;
+mod row;
+mod server;
+mod settings;
+mod shape;
+mod slot;
+mod snapshot;
+mod source;
+mod state;
+mod stream;
+mod tables;
+mod target;
+mod value;
+
+pub use config::PostgresConfig;
+pub use source::PostgresSource;
+
+picomq_connector_sdk::export_source!(PostgresSource);

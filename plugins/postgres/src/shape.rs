@@ -1,0 +1,104 @@
+//! What records of one table look like: its columns with their types, which make the key, which are left out.
+
+use crate::pgoutput::{Identity, Relation};
+use crate::quote::TableName;
+use crate::settings::RecordSettings;
+use crate::value::{Catalog, Kind, Out, write_utf8};
+
+/// A table as its records see it. Made anew whenever the stream describes the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) table: TableName,
+    pub(crate) columns: Vec<ShapeColumn>,
+    /// `{"table_name":…,"schema_name":…,"operation_type":"`
+    pub(crate) head: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ShapeColumn {
+    pub(crate) name: String,
+    /// `"name":`
+    pub(crate) label: Vec<u8>,
+    pub(crate) kind: Kind,
+    /// Part of the record key.
+    pub(crate) is_key: bool,
+    /// Part of the replica identity, so its value is there in an old key.
+    pub(crate) is_identity: bool,
+    pub(crate) is_excluded: bool,
+}
+
+/// A column before it is written down.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnDraft<'a> {
+    pub(crate) name: &'a str,
+    /// What records call it.
+    pub(crate) label: &'a str,
+    pub(crate) oid: u32,
+    pub(crate) is_key: bool,
+    pub(crate) is_identity: bool,
+}
+
+impl Shape {
+    pub(crate) fn new(
+        table: TableName,
+        columns: &[ColumnDraft<'_>],
+        types: &Catalog,
+        settings: &RecordSettings,
+    ) -> Shape {
+        let columns = columns.iter().map(|column| ShapeColumn {
+            name: column.name.to_owned(),
+            label: label(column.label),
+            kind: types.kind(column.oid),
+            is_key: column.is_key,
+            is_identity: column.is_identity,
+            is_excluded: settings.excluded.has(&table, column.name),
+        });
+        Shape { columns: columns.collect(), head: head(&table), table }
+    }
+
+    /// The shape of a relation of the stream. `primary_key` counts only where the identity does not say what the key is.
+    pub(crate) fn of_relation(
+        relation: &Relation<'_>,
+        primary_key: &[String],
+        types: &Catalog,
+        settings: &RecordSettings,
+    ) -> Shape {
+        let is_flagged = matches!(relation.identity, Identity::Default | Identity::Index);
+        let columns: Vec<ColumnDraft<'_>> = relation
+            .columns
+            .iter()
+            .map(|column| ColumnDraft {
+                name: column.name,
+                label: column.name,
+                oid: column.oid,
+                is_key: if is_flagged {
+                    column.is_identity
+                } else {
+                    primary_key.iter().any(|key| key == column.name)
+                },
+                is_identity: column.is_identity,
+            })
+            .collect();
+        Shape::new(TableName::new(relation.schema, relation.name), &columns, types, settings)
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        self.columns.iter().any(|column| column.is_key)
+    }
+}
+
+fn label(name: &str) -> Vec<u8> {
+    let mut label = Vec::new();
+    write_utf8(&mut label, name);
+    label.put(b":");
+    label
+}
+
+fn head(table: &TableName) -> Vec<u8> {
+    let mut head = b"{\"table_name\":".to_vec();
+    write_utf8(&mut head, &table.table);
+    head.put(b",\"schema_name\":");
+    write_utf8(&mut head, &table.schema);
+    head.put(b",\"operation_type\":\"");
+    head
+}

@@ -1,0 +1,76 @@
+//! What the engine keeps for us.
+
+use serde::{Deserialize, Serialize};
+
+use crate::lsn::Lsn;
+use crate::polling::state::PollingState;
+use crate::position::Position;
+
+/// Raised when a field changes its meaning.
+pub(crate) const VERSION: u32 = 1;
+
+/// The whole state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Saved {
+    /// Never written: what a source begins with.
+    Fresh,
+    Cdc(CdcState),
+    Polling(PollingState),
+}
+
+/// Where change capture stands, and on which server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CdcState {
+    /// `system_identifier` of the server: another one has another history.
+    pub(crate) system: String,
+    pub(crate) timeline: u32,
+    pub(crate) database: String,
+    pub(crate) slot: String,
+    /// Decides which changes the stream has, so what an ordinal counts.
+    pub(crate) publication: String,
+    pub(crate) phase: Phase,
+}
+
+/// How far it came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Phase {
+    /// The slot is about to be made: from here on one of that name is ours.
+    Intended,
+    /// The tables are read; the stream goes on from `start`.
+    Snapshot {
+        start: Lsn,
+        progress: Progress,
+    },
+    Stream(Position),
+}
+
+/// How far the snapshot came. Tables are read in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// The table being read; those before it are done. `None` before the first.
+    pub(crate) table: Option<crate::quote::TableName>,
+    /// The key of its last row, as the server writes it; empty when none was read.
+    pub(crate) after: Vec<String>,
+    /// Its rows so far, for people.
+    pub(crate) rows: u64,
+    /// Nothing is left of the table.
+    pub(crate) is_table_done: bool,
+}
+
+impl CdcState {
+    /// As this one, further on.
+    pub(crate) fn at(&self, phase: Phase) -> CdcState {
+        CdcState { phase, ..self.clone() }
+    }
+
+    /// What the slot may be told: everything before it was delivered and saved.
+    pub(crate) fn confirmed(&self) -> Option<Lsn> {
+        match &self.phase {
+            Phase::Intended => None,
+            Phase::Snapshot { start, .. } => Some(*start),
+            Phase::Stream(position) => Some(position.commit_end),
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The task that owns the replication connection: reads, keeps the connection alive, confirms what was saved.
+//!
+//! It is a task of its own because the server drops who is silent for `wal_sender_timeout`, and a poll may not come for longer.
+//! It reads ahead by a few batches and then stops reading, so memory stays flat whatever the server has.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Buf;
+use picomq_connector_sdk::{Gauge, Host};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use crate::assembler::{Assembled, Assembler, Fed};
+use crate::client::{Connection, Purpose, frame};
+use crate::error::Error;
+use crate::lsn::Lsn;
+use crate::pgoutput::{self, Identity, Message, Streamed};
+use crate::position::Position;
+use crate::quote;
+use crate::server;
+use crate::settings::Settings;
+
+/// Batches that wait to be polled, beside the one being built.
+const AHEAD: usize = 2;
+/// A read of at least that much is followed by the next at once.
+const LARGE_READ: usize = 64 << 10;
+/// Confirmations are sent no more often.
+const CONFIRM_EVERY: Duration = Duration::from_millis(100);
+const STATUS_EVERY_MAX: Duration = Duration::from_secs(10);
+/// An idle stream offers its position no more often.
+const IDLE_EVERY: Duration = Duration::from_secs(10);
+/// SQLSTATE 55006, "slot is active", passes soon after we closed a connection; beyond this somebody else reads it.
+const IN_USE_WAIT: Duration = Duration::from_secs(3);
+const IN_USE_RETRY: Duration = Duration::from_millis(50);
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the task hands over.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Records(Assembled),
+    /// Nothing to send up to here.
+    Idle(Position),
+}
+
+/// The running task.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    items: mpsc::Receiver<Result<Item, Error>>,
+    /// Dropped to ask the task to end.
+    alive: Option<watch::Sender<()>>,
+    task: JoinHandle<()>,
+    /// Where the next item begins.
+    pub(crate) at: Position,
+}
+
+impl Stream {
+    /// Starts to stream from `from` and returns once the server agreed.
+    pub(crate) async fn start(
+        (settings, host): (&Settings, &Host),
+        mut connection: Connection,
+        from: &Position,
+        acked: watch::Receiver<Lsn>,
+    ) -> Result<Stream, Error> {
+        let mut sql = Connection::open(&settings.target, Purpose::Sql).await?;
+        let mut assembler =
+            Assembler::new(settings.tables.clone(), settings.records.clone(), settings.cut, from);
+        assembler.set_types(server::types(&mut sql).await?);
+        let status_every = status_every(&mut connection).await?;
+        if let Some(memory) = &settings.decoding_work_mem {
+            connection
+                .simple(&format!("SET logical_decoding_work_mem TO {}", quote::literal(memory)))
+                .await?;
+        }
+        start_replication(&mut connection, &start_sql(settings, from.commit_end)).await?;
+        let (sender, items) = mpsc::channel(AHEAD);
+        let (alive, asked) = watch::channel(());
+        let now = Instant::now();
+        let reader = Reader {
+            connection,
+            sql,
+            settings: settings.clone(),
+            host: host.clone(),
+            assembler,
+            keys: HashMap::new(),
+            items: sender,
+            acked,
+            received: from.commit_end,
+            sent: Lsn(0),
+            status_every,
+            next_status: now,
+            next_confirm: now,
+            next_idle: now + IDLE_EVERY,
+            offered: from.commit_end,
+            last_read: now,
+            pause_until: None,
+            first_row: None,
+        };
+        let task = tokio::spawn(host.scope(reader.run(asked)));
+        Ok(Stream { items, alive: Some(alive), task, at: from.clone() })
+    }
+
+    /// The next batch or position. May be dropped.
+    pub(crate) async fn next(&mut self) -> Result<Item, Error> {
+        match self.items.recv().await {
+            Some(item) => item,
+            None => Err(Error::Lost(std::io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Ends the task and its connection in good order.
+    pub(crate) async fn close(mut self) {
+        self.alive = None;
+        self.items.close();
+        if timeout(Duration::from_secs(2), &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Starts, and waits a little for the server to notice that a former connection of ours is gone.
+async fn start_replication(connection: &mut Connection, command: &str) -> Result<(), Error> {
+    let until = Instant::now() + IN_USE_WAIT;
+    loop {
+        match connection.start_replication(command).await {
+            Err(error) if error.code() == Some("55006") && Instant::now() < until => {
+                tokio::time::sleep(IN_USE_RETRY).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+fn start_sql(settings: &Settings, from: Lsn) -> String {
+    format!(
+        "START_REPLICATION SLOT {} LOGICAL {from} (proto_version '1', publication_names {})",
+        quote::identifier(&settings.slot),
+        quote::literal(&quote::identifier(&settings.publication)).trim_start()
+    )
+}
+
+/// A third of what the server is patient for.
+async fn status_every(connection: &mut Connection) -> Result<Duration, Error> {
+    let answer = connection
+        .simple("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'wal_sender_timeout'")
+        .await?;
+    let patience_ms: u64 = answer.text(0, 0).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let third = Duration::from_millis(patience_ms / 3);
+    Ok(if third.is_zero() { STATUS_EVERY_MAX } else { third.min(STATUS_EVERY_MAX) })
+}
+
+struct Reader {
+    connection: Connection,
+    /// For questions about tables, which the stream cannot answer.
+    sql: Connection,
+    settings: Settings,
+    host: Host,
+    assembler: Assembler,
+    /// Primary keys looked up for relations that do not show theirs, until the relation is read.
+    keys: HashMap<u32, Vec<String>>,
+    items: mpsc::Sender<Result<Item, Error>>,
+    acked: watch::Receiver<Lsn>,
+    /// The furthest position the server named.
+    received: Lsn,
+    /// The furthest one we confirmed.
+    sent: Lsn,
+    status_every: Duration,
+    next_status: Instant,
+    next_confirm: Instant,
+    next_idle: Instant,
+    offered: Lsn,
+    last_read: Instant,
+    pause_until: Option<Instant>,
+    first_row: Option<Instant>,
+}
+
+/// Where reading the input stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drained {
+    /// Every whole message was taken.
+    Dry,
+    /// The batch is full.
+    Full,
+    /// The key of this table must be looked up first.
+    Key(u32),
+}
+
+impl Reader {
+    async fn run(mut self, mut asked: watch::Receiver<()>) {
+        let ended = tokio::select! {
+            _ = asked.changed() => None,
+            error = self.read() => Some(error),
+        };
+        match ended {
+            Some(error) => drop(self.items.send(Err(error)).await),
+            None => {
+                tokio::join!(self.connection.close(), self.sql.close());
+            }
+        }
+    }
+
+    /// Runs until something fails.
+    async fn read(&mut self) -> Error {
+        loop {
+            if let Err(error) = self.turn().await {
+                return error;
+            }
+        }
+    }
+
+    /// Takes what was read, hands over what is ready, then waits for the next thing to happen.
+    async fn turn(&mut self) -> Result<(), Error> {
+        let drained = self.drain()?;
+        if let Drained::Key(table) = drained {
+            let key = server::primary_key(&mut self.sql, table).await?;
+            self.keys.insert(table, key);
+            return Ok(());
+        }
+        self.send_status().await?;
+        let now = Instant::now();
+        if self.assembler.has_records() {
+            self.first_row.get_or_insert(now);
+        }
+        let is_full = drained == Drained::Full;
+        let is_ready = is_full || self.is_batch_due(now);
+        let is_idle = !is_ready && self.is_idle_due(now);
+        let pause_until = self.pause_until.filter(|until| *until > now);
+        let linger_until =
+            self.first_row.map(|first| first + self.settings.read_linger).filter(|_| !is_ready);
+        let wake = [Some(self.next_status), pause_until, linger_until, self.idle_at()];
+        let wake = wake.into_iter().flatten().filter(|at| *at > now).min().unwrap_or(self.next_status);
+        let wake = wake.min(self.confirm_at(now));
+        let (items, mut acked) = (self.items.clone(), self.acked.clone());
+        tokio::select! {
+            biased;
+            permit = items.reserve(), if is_ready || is_idle => {
+                let permit = permit.map_err(|_| Error::Lost(std::io::ErrorKind::BrokenPipe.into()))?;
+                let assembled = self.assembler.take();
+                self.offered = assembled.position.commit_end;
+                self.next_idle = Instant::now() + IDLE_EVERY;
+                self.first_row = None;
+                permit.send(Ok(if is_ready { Item::Records(assembled) } else { Item::Idle(assembled.position) }));
+            }
+            read = self.connection.fill(), if !is_full && pause_until.is_none() => {
+                let count = read?;
+                self.was_read(count);
+            }
+            changed = acked.wait_for(|acked| *acked > self.sent), if self.next_confirm <= now => {
+                changed.map_err(|_| Error::Lost(std::io::ErrorKind::BrokenPipe.into()))?;
+            }
+            () = tokio::time::sleep_until(wake) => {}
+        }
+        Ok(())
+    }
+
+    /// When to look at confirmations again, if that is not at once.
+    fn confirm_at(&self, now: Instant) -> Instant {
+        if self.next_confirm > now { self.next_confirm } else { self.next_status }
+    }
+
+    /// Whether what was read is handed over now: its transaction ended and nothing more is here, or it waited long enough.
+    fn is_batch_due(&self, now: Instant) -> bool {
+        let Some(first) = self.first_row else { return false };
+        !self.assembler.is_inside() || now >= first + self.settings.read_linger
+    }
+
+    fn is_idle_due(&self, now: Instant) -> bool {
+        self.idle_at().is_some_and(|at| at <= now)
+    }
+
+    fn idle_at(&self) -> Option<Instant> {
+        let is_news = !self.assembler.has_records()
+            && !self.assembler.is_inside()
+            && self.assembler.position().commit_end > self.offered;
+        is_news.then_some(self.next_idle)
+    }
+
+    /// After a short read of a busy stream, waits a little: the server then sends larger pieces, which costs both sides less.
+    fn was_read(&mut self, count: usize) {
+        let now = Instant::now();
+        let linger = self.settings.read_linger;
+        let is_busy = now.duration_since(self.last_read) < 2 * linger;
+        let pauses = is_busy && count < LARGE_READ && self.connection.is_tcp();
+        self.pause_until = pauses.then(|| now + linger);
+        self.last_read = now;
+    }
+
+    /// Takes whole messages off the input until there is none, or the batch is full.
+    fn drain(&mut self) -> Result<Drained, Error> {
+        let input = &self.connection.input;
+        let mut consumed = 0;
+        let mut drained = Drained::Dry;
+        while let Some((tag, range)) = frame::first(&input[consumed..])? {
+            let body = &input[consumed + range.start..consumed + range.end];
+            match tag {
+                frame::tag::COPY_DATA => match Streamed::parse(body)? {
+                    Streamed::Keepalive { end, is_reply_wanted } => {
+                        self.received = self.received.max(end);
+                        self.assembler.idle(end);
+                        if is_reply_wanted {
+                            self.next_status = Instant::now();
+                        }
+                    }
+                    Streamed::Data { end, bytes } => {
+                        drained = take(&mut self.assembler, &mut self.keys, bytes)?;
+                        if drained != Drained::Dry {
+                            break;
+                        }
+                        self.received = self.received.max(end);
+                    }
+                },
+                frame::tag::ERROR => return Err(frame::server_error(body)),
+                frame::tag::NOTICE | frame::tag::PARAMETER => {}
+                frame::tag::COPY_DONE | frame::tag::COMMAND_COMPLETE => {
+                    return Err(Error::Lost(std::io::Error::other(
+                        "the server ended the stream: it is being shut down",
+                    )));
+                }
+                other => {
+                    return Err(Error::Protocol(format!("message `{}` in the stream", other.escape_ascii())));
+                }
+            }
+            consumed += range.end;
+        }
+        self.connection.input.advance(consumed);
+        Ok(drained)
+    }
+
+    /// Confirms what was saved when it moved, and says that we live when it is time to.
+    async fn send_status(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        // Never more than was received: the server believes whatever it is told, and skips it.
+        let acked = (*self.acked.borrow()).min(self.received);
+        let is_news = acked > self.sent && now >= self.next_confirm;
+        if !is_news && now < self.next_status {
+            return Ok(());
+        }
+        let flushed = is_news.then_some(acked);
+        let message = pgoutput::status(self.received, flushed, now_us());
+        self.connection.say_copy_data(&message)?;
+        let sent = timeout(SEND_TIMEOUT, self.connection.flush()).await;
+        sent.unwrap_or(Err(Error::Silent { what: "a confirmation", seconds: SEND_TIMEOUT.as_secs() }))?;
+        if is_news {
+            self.sent = acked;
+            self.next_confirm = now + CONFIRM_EVERY;
+        }
+        self.next_status = now + self.status_every;
+        self.host.gauge(Gauge::LagBytes, self.received.0.saturating_sub(acked.0) as f64);
+        Ok(())
+    }
+}
+
+/// Feeds one message of `pgoutput`.
+fn take(
+    assembler: &mut Assembler,
+    keys: &mut HashMap<u32, Vec<String>>,
+    bytes: &[u8],
+) -> Result<Drained, Error> {
+    let message = Message::parse(bytes)?;
+    if let Message::Relation(relation) = &message {
+        let hides_key = matches!(relation.identity, Identity::Full | Identity::Nothing);
+        if hides_key && !keys.contains_key(&relation.oid) {
+            return Ok(Drained::Key(relation.oid));
+        }
+        assembler.relation(relation, &keys.remove(&relation.oid).unwrap_or_default());
+        return Ok(Drained::Dry);
+    }
+    Ok(match assembler.feed(&message, bytes.len())? {
+        Fed::Taken => Drained::Dry,
+        Fed::Full => Drained::Full,
+    })
+}
+
+/// Microseconds since 2000-01-01.
+fn now_us() -> i64 {
+    jiff::Timestamp::now().as_microsecond() - 946_684_800_000_000
+}

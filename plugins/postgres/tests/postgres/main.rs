@@ -1,0 +1,12 @@
+//! The source against real servers of two versions.
+
+#![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
+
+mod conformance;
+mod polling;
+mod reading;
+mod server;
+mod setup;
+mod snapshot;
+mod stream;
+mod values;
