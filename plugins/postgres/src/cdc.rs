@@ -320,10 +320,11 @@ impl Cdc {
         position: &Position,
     ) -> Result<Batch, SourceError> {
         // After a Nack, or a poll that was dropped with its batch, the stream stands somewhere else.
-        let is_there = |stream: &Stream| stream.at == *position;
-        let stream = match run.stream.take() {
-            Some(stream) if is_there(&stream) => stream,
-            Some(_) | None => self.start_stream(state, position).await?,
+        // It is gone before the next one starts: the slot has one reader at a time.
+        let there = run.stream.take().filter(|stream| stream.at == *position);
+        let stream = match there {
+            Some(stream) => stream,
+            None => self.start_stream(state, position).await?,
         };
         // Waiting in its place: a poll that is dropped here leaves the stream as it is.
         let stream = run.stream.insert(stream);
