@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a story that cannot go on panics")]
 
+mod api;
 mod broker;
 mod dead_letters;
 mod harness;

@@ -12,6 +12,7 @@ mod guard;
 mod health;
 mod hosts;
 mod metrics;
+mod openapi;
 mod plugins;
 mod problem;
 mod readiness;
@@ -136,6 +137,7 @@ pub(crate) fn router(api: Api, gate: Gate, http: &Http) -> Router {
         .route("/ready", get(health::ready))
         .route("/stats", get(stats::stats))
         .route("/plugins", get(plugins::plugins))
+        .route("/openapi.json", get(openapi::openapi))
         .route("/events", get(events::events))
         .route("/sources", get(sources::list))
         .route("/sources/{key}", get(sources::one))

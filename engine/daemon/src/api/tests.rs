@@ -151,6 +151,25 @@ async fn a_file_that_is_no_definition_is_listed_in_error_beside_one_that_runs_b1
     }
 }
 
+/// The fields that an answer has are those that the document names.
+#[tokio::test]
+async fn answers_have_the_fields_that_the_document_names() {
+    let server = Server::new().await;
+    server.status_of("good", "running").await;
+    let (_, _, document) = server.ask("GET", "/openapi.json").await;
+    let names = |value: &Value| -> Vec<String> {
+        let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        names.sort();
+        names
+    };
+    let schema = |name: &str| names(&document["components"]["schemas"][name]["properties"]);
+    let (_, _, sources) = server.ask("GET", "/sources").await;
+    assert_eq!(names(&sources[0]), schema("Source"));
+    for (path, name) in [("/sources/good", "SourceDetail"), ("/stats", "Stats"), ("/health", "Health")] {
+        assert_eq!(names(&server.ask("GET", path).await.2), schema(name), "{path}");
+    }
+}
+
 #[tokio::test]
 async fn one_source_has_its_topics_and_checks_too() {
     let server = Server::new().await;
