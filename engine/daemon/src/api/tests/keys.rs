@@ -103,3 +103,57 @@ async fn a_body_that_a_form_could_send_changes_nothing() {
     }
     assert_eq!(server.status_of("good", "running").await["status"], "running");
 }
+
+#[tokio::test]
+async fn a_key_that_looks_like_a_path_is_a_key_that_no_source_has_b132() {
+    let server = Server::new().await;
+    let long = "a".repeat(300);
+    for key in ["..%2f..%2fx", "a%2fb", "%2e%2e", "con", "a%00b", "%ff", &long] {
+        for (method, rest) in [
+            ("GET", ""),
+            ("POST", "/restart"),
+            ("POST", "/start"),
+            ("GET", "/state"),
+            ("DELETE", "/state"),
+            ("GET", "/tail"),
+            ("POST", "/commands/x"),
+        ] {
+            let path = format!("/sources/{key}{rest}");
+            let (status, kind, _) = answer(server.send(request(method, &path, &[])).await).await;
+            assert_eq!((status, kind.as_str()), (404, "application/problem+json"), "{method} {path}");
+        }
+    }
+    let (status, _, _) = answer(server.send(request("POST", "/sources//restart", &[])).await).await;
+    assert_eq!(status, 404, "an empty key");
+}
+
+#[tokio::test]
+async fn fifty_restarts_at_once_leave_one_source_that_runs_b146() {
+    let server = Server::new().await;
+    server.status_of("good", "running").await;
+    let mut asked = tokio::task::JoinSet::new();
+    for number in 0..50 {
+        let router = server.router.clone();
+        // Among them what must be refused: another method, no such source, a large body.
+        let sent = match number % 10 {
+            7 => request("PUT", "/sources/good/restart", &[]),
+            8 => request("POST", "/sources/nobody/restart", &[]),
+            9 => {
+                let large = Body::from(vec![b'x'; 1 << 20]);
+                let sent = Request::post("/sources/good/restart").header("host", "localhost");
+                sent.header("content-type", "application/json").body(large).unwrap()
+            }
+            _ => request("POST", "/sources/good/restart", &[]),
+        };
+        asked.spawn(async move { answer(router.oneshot(sent).await.unwrap()).await });
+    }
+    let mut answers = std::collections::BTreeMap::new();
+    while let Some(answered) = asked.join_next().await {
+        let (status, kind, body) = answered.unwrap();
+        assert!(status == 204 || kind == "application/problem+json" && body["code"].is_string(), "{body}");
+        *answers.entry(status).or_insert(0) += 1;
+    }
+    assert_eq!(answers, [(204, 35), (404, 5), (405, 5), (413, 5)].into());
+    // A second live instance would have ended the test: the plugin in memory refuses one.
+    server.status_of("good", "running").await;
+}
