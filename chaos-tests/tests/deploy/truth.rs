@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use chaos_tests::binaries;
 use chaos_tests::daemon::Daemon;
 use chaos_tests::http;
 use chaos_tests::kafka::{Kafka, Switches};
@@ -58,6 +59,20 @@ impl Scene {
                 None => Err(format!("{checks:?}")),
             }
         });
+        let said = self.doctor(key);
+        let look = said.iter().find(|look| look["name"] == format!("{key}: {name}")).expect(name);
+        assert!(look["status"] == "error" && look["detail"].is_string(), "{look}");
+    }
+
+    /// What `doctor` prints of a source.
+    fn doctor(&self, key: &str) -> Vec<Value> {
+        let url = format!("http://127.0.0.1:{}", self.site.port());
+        let mut doctor = Command::new(binaries::engine().unwrap());
+        doctor.args(["--json", "--url", &url, "--config"]).arg(self.site.config()).args(["doctor", key]);
+        let output = doctor.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_ne!(output.status.code(), Some(0), "something is wrong: {said}");
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     }
 
     fn checks(&self, key: &str) -> Vec<Value> {
