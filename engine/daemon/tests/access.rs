@@ -47,6 +47,12 @@ fn a_missing_and_a_wrong_key_are_told_apart_with_what_to_do_b131() {
         assert_eq!(code, 0, "{err}");
         assert!(out.contains("no definition is loaded"), "{out}");
     }
+    // What a container image asks needs no key; whether it may be sent work is for those who have one.
+    assert_eq!(told(&folder, &url, "", &["healthcheck"]).0, 0);
+    let (_, _, err) = told(&folder, &url, "", &["healthcheck", "--ready"]);
+    assert!(err.starts_with("http.no_key"), "{err}");
+    let (_, _, err) = told(&folder, &url, READ, &["healthcheck", "--ready"]);
+    assert!(err.starts_with("engine.not_ready"), "{err}");
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
     assert!(log.contains("a wrong API key"), "{log}");
     assert!(!log.contains(KEY) && !log.contains(READ) && !log.contains("guessed"), "{log}");
