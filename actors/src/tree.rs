@@ -59,8 +59,8 @@ pub(crate) async fn open(
     let definition = &spec.definition;
     let mut path = RecordPath::new(&definition.topics, limits)
         .and_then(|path| path.with_errors(&definition.errors, definition.key.as_str(), link.ceiling.clone()))
-        .map_err(|error| config_failure("config.rule", error.to_string()))?
-        .with_transforms(&definition.transforms);
+        .and_then(|path| path.with_transforms(&definition.transforms))
+        .map_err(|error| config_failure("config.rule", error.to_string()))?;
     let delivery = tokio::select! {
         opened = spec.delivery.open() => opened?,
         // What the store has under way is waited for by the next opening.

@@ -110,7 +110,7 @@ pub use telemetry::Telemetry;
 pub use template::{FieldPath, Part, Template};
 pub use transform::{
     Action, Computed, Condition, Envelope, FieldFilter, FieldMask, FieldPattern, FieldRename, FieldUpdate,
-    FieldValue, IfMissing, KeyPattern, MaskMethod, NewField, RecordFilter, RecordPattern, SearchPattern,
-    Transform, ValuePattern, ValueType,
+    FieldValue, IfMissing, KeyPattern, MaskMethod, NewField, RecordFilter, RecordPattern, SchemaConversion,
+    SearchPattern, Transform, ValuePattern, ValueType,
 };
 pub use written::{Difference, Written};

@@ -1,14 +1,17 @@
 //! From checked `[[transforms]]` tables to transforms.
 
+use picomq_connector_sdk::Schema;
+
 use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft, Place};
 use crate::read_block::when;
 use crate::read_pattern::{any_value, key_pattern, only, value_pattern};
 use crate::read_rule::field_path;
+use crate::read_schema::read_convert_schema;
 use crate::{
     Action, Computed, Condition, Envelope, Expression, FieldFilter, FieldMask, FieldPath, FieldPattern,
     FieldRename, FieldUpdate, FieldValue, IfMissing, MaskMethod, NewField, RecordFilter, RecordPattern,
-    Secret, Transform,
+    SchemaConversion, Secret, Transform,
 };
 
 /// What hides a value when nothing else is said.
@@ -31,6 +34,11 @@ fn read_transform(cx: &mut Context<'_>, name: &str, fields: &Fields) -> Option<T
         "filter_records" => record_filter(cx, fields).map(Action::FilterRecords),
         "mask_fields" => mask(cx, fields).map(Action::MaskFields),
         "unwrap_envelope" => envelope(cx, fields).map(Action::UnwrapEnvelope),
+        "avro_convert" => conversion(cx, fields, Schema::Avro).map(Action::Convert),
+        "proto_convert" => conversion(cx, fields, Schema::Proto).map(Action::Convert),
+        "flatbuffer_convert" | "flat_buffer_convert" => {
+            conversion(cx, fields, Schema::FlatBuffer).map(Action::Convert)
+        }
         _ => expression(cx, fields).map(Action::Jq),
     };
     let is_enabled = fields.flag("enabled").unwrap_or(true);
@@ -215,6 +223,25 @@ fn envelope(cx: &mut Context<'_>, fields: &Fields) -> Option<Envelope> {
     let if_missing =
         if fields.word("if_missing") == Some("error") { IfMissing::Error } else { IfMissing::Pass };
     Some(Envelope { field, if_missing })
+}
+
+/// From the schema of the transform to JSON, unless the formats say the other way.
+fn conversion(cx: &mut Context<'_>, fields: &Fields, schema: Schema) -> Option<SchemaConversion> {
+    let is_json = |name: &str, default: &'static str| fields.word(name).unwrap_or(default) == "json";
+    let (from, to) = match (is_json("source_format", ""), is_json("target_format", "json")) {
+        (false, true) => (schema, Schema::Json),
+        (true, false) => (Schema::Json, schema),
+        (is_json, _) => {
+            let both = if is_json { Schema::Json } else { schema };
+            let reason =
+                format!("`source_format` and `target_format` are both {both}; one of them must be json");
+            cx.add(&fields.place, Draft::error("config.conflict", reason));
+            return None;
+        }
+    };
+    let schema = read_convert_schema(cx, fields, schema)?;
+    let int64_as_string = fields.flag("int64_as_string").unwrap_or(false);
+    Some(SchemaConversion { from, to, schema, int64_as_string })
 }
 
 fn expression(cx: &mut Context<'_>, fields: &Fields) -> Option<Expression> {

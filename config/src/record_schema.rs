@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use picomq_connector_sdk::Schema;
+
 use crate::{Location, Secret};
 
 /// A schema, read when the definition was: what the files held then is part of the definition, so that a changed file
@@ -60,6 +62,17 @@ pub enum SchemaSource {
         /// The table; None: the schema's `root_type`.
         root: Option<String>,
     },
+}
+
+impl SchemaSource {
+    /// Which schema it is.
+    pub fn schema(&self) -> Schema {
+        match self {
+            SchemaSource::Avro { .. } => Schema::Avro,
+            SchemaSource::ProtoFiles { .. } | SchemaSource::ProtoDescriptorSet { .. } => Schema::Proto,
+            SchemaSource::FlatBuffer { .. } => Schema::FlatBuffer,
+        }
+    }
 }
 
 /// Sizes alone.

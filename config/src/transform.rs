@@ -1,10 +1,11 @@
 //! `[[transforms]]`: what happens to a record between plugin and routing, checked at load. Applying one is the record
 //! crate's.
 
+use picomq_connector_sdk::Schema;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-use crate::{Expression, FieldPath, ParseError, Secret};
+use crate::{Expression, FieldPath, ParseError, RecordSchema, SchemaSource, Secret};
 
 /// One transform, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,8 @@ pub enum Action {
     UnwrapEnvelope(Envelope),
     /// The payload becomes the one output of the expression; without an output the record is dropped.
     Jq(Expression),
+    /// The payload is written in another schema.
+    Convert(SchemaConversion),
 }
 
 impl Action {
@@ -55,6 +58,30 @@ impl Action {
             Action::MaskFields(_) => "mask_fields",
             Action::UnwrapEnvelope(_) => "unwrap_envelope",
             Action::Jq(_) => "jq",
+            Action::Convert(conversion) => conversion.type_name(),
+        }
+    }
+}
+
+/// From JSON to a binary schema, or back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SchemaConversion {
+    /// What it takes; one of `from` and `to` is JSON.
+    pub from: Schema,
+    /// What it gives.
+    pub to: Schema,
+    /// The schema of the other one.
+    pub schema: RecordSchema,
+    /// Whether protobuf's 64-bit integers become strings, as its own JSON has them (false).
+    pub int64_as_string: bool,
+}
+
+impl SchemaConversion {
+    fn type_name(&self) -> &'static str {
+        match self.schema.source {
+            SchemaSource::Avro { .. } => "avro_convert",
+            SchemaSource::ProtoFiles { .. } | SchemaSource::ProtoDescriptorSet { .. } => "proto_convert",
+            SchemaSource::FlatBuffer { .. } => "flatbuffer_convert",
         }
     }
 }

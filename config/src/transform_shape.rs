@@ -1,10 +1,13 @@
 //! The tables of `[[transforms]]`, one for each `type`.
 
-use crate::shape::{Field, Kind, Shape, Tagged, field, required, words};
+use crate::shape::{Field, Kind, Shape, Tagged, field, not_yet, required, words};
 
 /// The fields of every transform, then its own.
 macro_rules! transform {
     ($name:literal, $own:expr) => {
+        transform!($name, WHEN, $own)
+    };
+    ($name:literal, $when:expr, $own:expr) => {
         Shape {
             fields: {
                 const OWN: &[Field] = &$own;
@@ -12,12 +15,7 @@ macro_rules! transform {
                     let mut all = [const { field("", Kind::Bool, "", "") }; 3 + OWN.len()];
                     all[0] = field("type", words(&[$name]), "", "What it does.");
                     all[1] = field("enabled", Kind::Bool, "true", "Whether it is applied.");
-                    all[2] = field(
-                        "when",
-                        Kind::Text,
-                        "all",
-                        "A jq expression that is true or false; records for which it is false pass unchanged.",
-                    );
+                    all[2] = $when;
                     let mut at = 0;
                     while at < OWN.len() {
                         all[3 + at] = OWN[at];
@@ -31,6 +29,13 @@ macro_rules! transform {
     };
 }
 
+const WHEN: Field = field(
+    "when",
+    Kind::Text,
+    "all",
+    "A jq expression that is true or false; records for which it is false pass unchanged.",
+);
+
 pub(crate) static TRANSFORMS: Tagged = Tagged {
     tag: "type",
     shapes: &[
@@ -43,16 +48,13 @@ pub(crate) static TRANSFORMS: Tagged = Tagged {
         ("mask_fields", &MASK_FIELDS),
         ("unwrap_envelope", &UNWRAP_ENVELOPE),
         ("jq", &JQ),
+        ("avro_convert", &AVRO_CONVERT),
+        ("proto_convert", &PROTO_CONVERT),
+        ("flatbuffer_convert", &FLATBUFFER_CONVERT),
+        ("flat_buffer_convert", &FLAT_BUFFER_CONVERT),
     ],
-    later: &[
-        ("proto_convert", NO_CONVERT),
-        ("avro_convert", NO_CONVERT),
-        ("flatbuffer_convert", NO_CONVERT),
-        ("flat_buffer_convert", NO_CONVERT),
-    ],
+    later: &[],
 };
-
-const NO_CONVERT: &str = "take it out: payloads keep their schema";
 
 const TEXT: Kind = Kind::Text;
 
@@ -257,3 +259,69 @@ static JQ: Shape = transform!(
         "A jq expression; its one output becomes the payload, without an output the record is dropped.",
     )]
 );
+
+const ALL_RECORDS: Field = not_yet("when", "take it out: records of one batch would leave in two schemas");
+const RENAME_INSTEAD: &str = "put a rename_fields transform beside it, where the payload is JSON";
+const NO_OPTIONS: &str =
+    "take it out: values are always checked against the schema, JSON is written without blanks";
+const NOTHING_UNKNOWN: &str = "take it out: fields that the schema does not know are left out";
+
+static AVRO_CONVERT: Shape = transform!(
+    "avro_convert",
+    ALL_RECORDS,
+    [
+        field("source_format", words(&["avro", "json"]), "\"avro\"", "What it takes."),
+        field("target_format", words(&["json", "avro"]), "\"json\"", "What it gives."),
+        field("schema_path", TEXT, "", "File of the Avro schema (.avsc)."),
+        field("schema_json", TEXT, "", "The Avro schema itself."),
+        not_yet("field_mappings", RENAME_INSTEAD),
+        not_yet("conversion_options", NO_OPTIONS),
+    ]
+);
+
+static PROTO_CONVERT: Shape = transform!(
+    "proto_convert",
+    ALL_RECORDS,
+    [
+        field("source_format", words(&["proto", "json"]), "\"proto\"", "What it takes."),
+        field("target_format", words(&["json", "proto"]), "\"json\"", "What it gives."),
+        field("schema_path", TEXT, "", "The .proto file; imports are found beside it."),
+        field(
+            "include_paths",
+            Kind::List(&TEXT),
+            "the folder of the file",
+            "Folders in which imports are looked for."
+        ),
+        field("descriptor_set", TEXT, "", "File that `protoc --include_imports --descriptor_set_out` wrote."),
+        field("message_type", TEXT, "the only one", "The message, with or without its package."),
+        field(
+            "int64_as_string",
+            Kind::Bool,
+            "false",
+            "64-bit integers as strings, as protobuf's own JSON has them."
+        ),
+        not_yet("field_mappings", RENAME_INSTEAD),
+        not_yet("preserve_unknown_fields", NOTHING_UNKNOWN),
+        not_yet(
+            "schema_registry_url",
+            "take it out: a registry belongs into a [[topics]] block, schema_registry"
+        ),
+        not_yet("conversion_options", NO_OPTIONS),
+    ]
+);
+
+static FLATBUFFER_CONVERT: Shape = transform!("flatbuffer_convert", ALL_RECORDS, FLATBUFFER_KEYS);
+
+/// As the existing runtimes spell it.
+static FLAT_BUFFER_CONVERT: Shape = transform!("flat_buffer_convert", ALL_RECORDS, FLATBUFFER_KEYS);
+
+const FLATBUFFER_KEYS: [Field; 8] = [
+    field("source_format", words(&["flatbuffer", "flat_buffer", "json"]), "\"flatbuffer\"", "What it takes."),
+    field("target_format", words(&["json", "flatbuffer", "flat_buffer"]), "\"json\"", "What it gives."),
+    field("schema_path", TEXT, "", "The binary schema (.bfbs) that `flatc --binary --schema` wrote."),
+    field("root_table_name", TEXT, "the schema's root_type", "The table."),
+    not_yet("include_paths", "take it out: a binary schema holds all that it includes"),
+    not_yet("field_mappings", RENAME_INSTEAD),
+    not_yet("preserve_unknown_fields", NOTHING_UNKNOWN),
+    not_yet("conversion_options", NO_OPTIONS),
+];

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use pico_config::{
-    Definition, Engine, Env, Finding, RegistryLogin, SchemaSource, Secret, Severity, check_definition,
+    Action, Definition, Engine, Env, Finding, RegistryLogin, Schema, SchemaSource, Secret, Severity,
+    check_definition,
 };
 
 use crate::given::{lines, source};
@@ -197,4 +198,35 @@ fn a_registry_that_cannot_be_asked_is_refused() {
         "{}",
         lines(&findings)
     );
+}
+
+#[test]
+fn convert_transforms_name_their_schema_and_the_way() {
+    let folder = Folder::with(&[("m.proto", "syntax = \"proto3\";")]);
+    let engine = Engine::defaults(Path::new("/srv"));
+    let file = folder.0.path().join("a.toml");
+    let check = |transform: &str| {
+        let text = source(&format!("[[transforms]]\n{transform}"), "");
+        check_definition(&file, &text, &engine, &Env::default())
+    };
+    let read = |transform: &str| match check(transform).0.unwrap().transforms.remove(0).action {
+        Action::Convert(conversion) => (conversion.from, conversion.to),
+        other => panic!("{other:?}"),
+    };
+    let avro = "type = \"avro_convert\"\nschema_json = '\"int\"'\n";
+    assert_eq!(read(avro), (Schema::Avro, Schema::Json));
+    let back = format!("{avro}source_format = \"json\"\ntarget_format = \"avro\"");
+    assert_eq!(read(&back), (Schema::Json, Schema::Avro));
+    assert_eq!(read("type = \"proto_convert\"\nschema_path = \"m.proto\""), (Schema::Proto, Schema::Json));
+    for (more, part) in [
+        ("source_format = \"json\"", "are both json"),
+        ("target_format = \"avro\"", "are both avro"),
+        ("when = \".a\"", "two schemas"),
+        ("field_mappings = { a = \"b\" }", "rename_fields"),
+        ("conversion_options = { strict_mode = true }", "config.not_yet"),
+        ("schema_path = \"x.avsc\"", "both name the schema"),
+    ] {
+        let (definition, findings) = check(&format!("{avro}{more}"));
+        assert!(definition.is_none() && lines(&findings).contains(part), "{more}: {}", lines(&findings));
+    }
 }

@@ -175,10 +175,10 @@ fn the_other_types_are_read_with_their_defaults() {
 
 #[test]
 fn transforms_that_are_none_are_refused_with_place_and_way() {
-    insta::assert_snapshot!(refused(&with("[[transforms]]\nfields = [\"a\"]")), @"config.missing_field 9:1 transforms[0]: `type` is missing (write one of `add_fields`, `update_fields`, `delete_fields`, `rename_fields`, `filter_fields`, `filter_records`, `mask_fields`, `unwrap_envelope`, `jq`)");
+    insta::assert_snapshot!(refused(&with("[[transforms]]\nfields = [\"a\"]")), @"config.missing_field 9:1 transforms[0]: `type` is missing (write one of `add_fields`, `update_fields`, `delete_fields`, `rename_fields`, `filter_fields`, `filter_records`, `mask_fields`, `unwrap_envelope`, `jq`, `avro_convert`, `proto_convert`, `flatbuffer_convert`, `flat_buffer_convert`)");
     insta::assert_snapshot!(refusal("delete_field", "fields = [\"a\"]"), @"config.unknown_value 10:8 transforms[0].type: there is no type `delete_field` (did you mean `delete_fields`?)");
-    insta::assert_snapshot!(refusal("lower_case", ""), @"config.unknown_value 10:8 transforms[0].type: there is no type `lower_case` (known here: add_fields, update_fields, delete_fields, rename_fields, filter_fields, filter_records, mask_fields, unwrap_envelope, jq)");
-    insta::assert_snapshot!(refusal("avro_convert", ""), @"config.not_yet 10:8 transforms[0].type: `avro_convert` is not built yet (take it out: payloads keep their schema)");
+    insta::assert_snapshot!(refusal("lower_case", ""), @"config.unknown_value 10:8 transforms[0].type: there is no type `lower_case` (known here: add_fields, update_fields, delete_fields, rename_fields, filter_fields, filter_records, mask_fields, unwrap_envelope, jq, avro_convert, proto_convert, flatbuffer_convert, flat_buffer_convert)");
+    insta::assert_snapshot!(refusal("avro_convert", ""), @r#"config.missing_field 9:1 transforms[0]: `schema_path` is missing: the transform needs the schema of what it converts (write schema_path = "…")"#);
     insta::assert_snapshot!(refusal("delete_fields", ""), @"config.missing_field 9:1 transforms[0]: `fields` is missing (`fields`: Dotted paths of the fields to take out)");
     insta::assert_snapshot!(refusal("delete_fields", "fields = []"), @"config.no_effect 11:10 transforms[0].fields: `fields` is empty, so the transform would do nothing (name a field, or set enabled = false)");
     insta::assert_snapshot!(refusal("delete_fields", "fields = [\"a..b\", \"\"]"), @r#"
@@ -192,7 +192,7 @@ fn transforms_that_are_none_are_refused_with_place_and_way() {
     insta::assert_snapshot!(refused(&with("[transforms.delete_fields]\ntype = \"add_fields\"\nfields = [\"a\"]")), @"config.unknown_value 10:8 transforms.delete_fields.type: the table is named `delete_fields` (take the line out: the name of the table says it)");
     insta::assert_snapshot!(refused(&with("[transforms]\ndelete_fields = 5\nnothing = {}")), @r#"
     config.wrong_type 10:17 transforms.delete_fields: `transforms.delete_fields` must be a table, not an integer
-    config.unknown_value 11:1 transforms.nothing: there is no type `nothing` (known here: add_fields, update_fields, delete_fields, rename_fields, filter_fields, filter_records, mask_fields, unwrap_envelope, jq)
+    config.unknown_value 11:1 transforms.nothing: there is no type `nothing` (known here: add_fields, update_fields, delete_fields, rename_fields, filter_fields, filter_records, mask_fields, unwrap_envelope, jq, avro_convert, proto_convert, flatbuffer_convert, flat_buffer_convert)
     "#);
     insta::assert_snapshot!(refused(&source("transforms = 5", "")), @"config.wrong_type 4:14 transforms: `transforms` must be a list of tables, or a table of them, not an integer");
 }

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pico_config::{Definition, Engine, Finding, Limits, Location, Severity, TopicBlock};
-
+use pico_config::{Action, Definition, Engine, Finding, Limits, Location, RecordSchema, Severity};
 use pico_record::codec::{Codec, SchemaError, registered};
 use pico_record::{RecordPath, RuleError};
 use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
@@ -16,7 +15,7 @@ use crate::plugins::executable_folder;
 /// Everything that would keep this definition from running, and what its plugin would ignore. Loads its library.
 pub(crate) fn findings(definition: &Definition, engine: &Engine) -> Vec<Finding> {
     let mut all = properties(definition, engine);
-    all.extend(definition.topics.iter().flat_map(schema));
+    all.extend(schemas(definition, engine));
     match library(definition, engine) {
         Ok(info) => all.extend(fit(&mut definition.clone(), &info)),
         Err(finding) => all.push(*finding),
@@ -83,18 +82,39 @@ pub(crate) fn fit(definition: &mut Definition, info: &PluginInfo) -> Vec<Finding
     all
 }
 
-/// Why the schema of a block cannot be used, and why no registry can be asked about it.
-fn schema(block: &TopicBlock) -> Vec<Finding> {
-    let Some(schema) = &block.record_schema else { return Vec::new() };
-    let refused = Codec::compile(&schema.source).err();
-    let unknown = block.schema_registry.as_ref().and_then(|_| registered(&schema.source).err());
-    let finding = |error: SchemaError| {
-        let file = schema.file.as_ref().map_or(String::new(), |file| format!(" of {}", file.display()));
-        let reason = format!("the {} schema{file} cannot be used: {error}", block.schema);
-        Finding::new("config.bad_schema", Severity::Error, schema.location.clone(), reason)
-            .with_path(&schema.path)
-    };
-    refused.or(unknown).map(finding).into_iter().collect()
+/// Why a schema cannot be used, or does not go with another.
+fn schemas(definition: &Definition, engine: &Engine) -> Vec<Finding> {
+    let of_blocks = definition.topics.iter().filter_map(|block| {
+        let schema = block.record_schema.as_ref()?;
+        let unknown = block.schema_registry.as_ref().and_then(|_| registered(&schema.source).err());
+        bad_schema(schema).or_else(|| Some(finding_of(schema, &unknown?)))
+    });
+    let of_transforms = definition.transforms.iter().filter_map(|transform| match &transform.action {
+        Action::Convert(conversion) => bad_schema(&conversion.schema),
+        Action::AddFields(_)
+        | Action::UpdateFields(_)
+        | Action::DeleteFields(_)
+        | Action::RenameFields(_) => None,
+        Action::FilterFields(_) | Action::FilterRecords(_) | Action::MaskFields(_) => None,
+        Action::UnwrapEnvelope(_) | Action::Jq(_) => None,
+    });
+    let all: Vec<Finding> = of_blocks.chain(of_transforms).collect();
+    if !all.is_empty() {
+        return all;
+    }
+    let refused = record_path(definition, &engine.limits, None).err();
+    refused.map(|error| rule(definition, &error)).into_iter().collect()
+}
+
+fn bad_schema(schema: &RecordSchema) -> Option<Finding> {
+    Codec::compile(&schema.source).err().map(|error| finding_of(schema, &error))
+}
+
+fn finding_of(schema: &RecordSchema, error: &SchemaError) -> Finding {
+    let file = schema.file.as_ref().map_or(String::new(), |file| format!(" of {}", file.display()));
+    let reason = format!("the {} schema{file} cannot be used: {error}", schema.source.schema());
+    Finding::new("config.bad_schema", Severity::Error, schema.location.clone(), reason)
+        .with_path(&schema.path)
 }
 
 /// Today's way of a source's records, as an opening makes it but for `[errors]`, which the caller adds. Without `ids` no
@@ -106,7 +126,7 @@ pub(crate) fn record_path(
 ) -> Result<RecordPath, RuleError> {
     let none = vec![Some(0); definition.topics.len()];
     let path = RecordPath::new(&definition.topics, limits)?;
-    let mut path = path.with_transforms(&definition.transforms);
+    let mut path = path.with_transforms(&definition.transforms)?;
     path.set_schema_ids(&definition.topics, ids.unwrap_or(&none))?;
     Ok(path)
 }

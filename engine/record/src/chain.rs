@@ -11,6 +11,8 @@ use serde::de::IgnoredAny;
 
 use crate::convert::{Convert, ConvertFailure};
 use crate::document::{Document, Parts};
+use crate::encoder::Conversion;
+use crate::error::RuleError;
 use crate::fault::Fault;
 use crate::field_step::{Applied, FieldStep};
 use crate::json::NotJson;
@@ -41,7 +43,6 @@ enum Step {
     Fields(FieldStep),
     Jq(Program),
     /// Bytes in, bytes of another schema out.
-    #[allow(dead_code, reason = "the convert transforms make these")]
     Convert(Box<dyn Convert>),
 }
 
@@ -80,9 +81,32 @@ impl Default for Chain {
 
 impl Chain {
     /// Those that are switched off are left out.
-    pub(crate) fn new(transforms: &[pico_config::Transform]) -> Chain {
+    ///
+    /// # Errors
+    /// A schema that cannot be used.
+    pub(crate) fn new(transforms: &[pico_config::Transform]) -> Result<Chain, RuleError> {
         let enabled = transforms.iter().filter(|transform| transform.is_enabled);
-        Chain { transforms: enabled.map(Transform::new).collect(), ..Chain::default() }
+        let transforms = enabled.map(Transform::new).collect::<Result<_, _>>()?;
+        Ok(Chain { transforms, ..Chain::default() })
+    }
+
+    /// What leaves the last transform whatever the plugin gives, if a transform fixes that.
+    ///
+    /// # Errors
+    /// When a transform does not take what the one before it gives.
+    pub(crate) fn given_schema(&self) -> Result<Option<Schema>, RuleError> {
+        let mut known = None;
+        for transform in &self.transforms {
+            let candidates = known.map_or(Schema::ALL.to_vec(), |schema| vec![schema]);
+            let after = candidates.iter().find_map(|from| transform.schema_after(*from));
+            let given = known.unwrap_or(Schema::Json);
+            known =
+                Some(after.ok_or_else(|| RuleError::TransformTakes {
+                    place: transform.place.to_string(),
+                    given,
+                })?);
+        }
+        Ok(known)
     }
 
     pub(crate) fn set_surroundings(&mut self, surroundings: Box<dyn Surroundings>) {
@@ -105,12 +129,7 @@ impl Chain {
     pub(crate) fn schema_after(&self, from: Schema) -> Result<Schema, (Arc<str>, Schema)> {
         let mut schema = from;
         for transform in &self.transforms {
-            let is_json = matches!(schema, Schema::Json | Schema::Text);
-            let after = match &transform.step {
-                _ if transform.reads_json() && !is_json => None,
-                Step::Fields(_) | Step::Jq(_) => Some(Schema::Json),
-                Step::Convert(convert) => convert.schema_after(schema),
-            };
+            let after = transform.schema_after(schema);
             schema = after.ok_or_else(|| (Arc::clone(&transform.place), schema))?;
         }
         Ok(schema)
@@ -192,15 +211,26 @@ impl When {
 }
 
 impl Transform {
-    fn new(transform: &pico_config::Transform) -> Transform {
+    fn new(transform: &pico_config::Transform) -> Result<Transform, RuleError> {
         let step = match &transform.action {
             Action::Jq(expression) => Step::Jq(Program::new(expression)),
+            Action::Convert(conversion) => {
+                let refused = |reason| RuleError::TransformSchema { place: transform.place.clone(), reason };
+                Step::Convert(Box::new(Conversion::new(conversion).map_err(refused)?))
+            }
             action => Step::Fields(FieldStep::new(action).expect("every other action is one of fields")),
         };
-        Transform {
-            place: transform.place.as_str().into(),
-            when: transform.when.as_ref().map(When::new),
-            step,
+        let when = transform.when.as_ref().map(When::new);
+        Ok(Transform { place: transform.place.as_str().into(), when, step })
+    }
+
+    /// None: it does not take payloads of this schema.
+    fn schema_after(&self, from: Schema) -> Option<Schema> {
+        let is_json = matches!(from, Schema::Json | Schema::Text);
+        match &self.step {
+            _ if self.reads_json() && !is_json => None,
+            Step::Fields(_) | Step::Jq(_) => Some(Schema::Json),
+            Step::Convert(convert) => convert.schema_after(from),
         }
     }
 

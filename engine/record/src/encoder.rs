@@ -1,8 +1,9 @@
 //! What a block does to a payload of another schema, and what it puts before it.
 
+use pico_config::SchemaConversion;
 use picomq_connector_sdk::Schema;
 
-use crate::codec::{Codec, Frame, Trouble};
+use crate::codec::{Codec, Frame, SchemaError, Trouble};
 use crate::convert::{Convert, ConvertFailure};
 
 /// The encoder of a block: its codec, and the frame of its registry once the id is known.
@@ -55,11 +56,17 @@ impl Convert for Encoder {
 
 /// A convert transform: one codec in one direction.
 #[derive(Debug)]
-#[allow(dead_code, reason = "the convert transforms make these")]
 pub(crate) struct Conversion {
-    pub(crate) from: Schema,
-    pub(crate) to: Schema,
-    pub(crate) codec: Codec,
+    from: Schema,
+    to: Schema,
+    codec: Codec,
+}
+
+impl Conversion {
+    pub(crate) fn new(of: &SchemaConversion) -> Result<Conversion, SchemaError> {
+        let codec = Codec::compile(&of.schema.source)?.with_int64_as_string(of.int64_as_string);
+        Ok(Conversion { from: of.from, to: of.to, codec })
+    }
 }
 
 impl Convert for Conversion {

@@ -48,6 +48,32 @@ pub enum RuleError {
         /// Why not.
         reason: SchemaError,
     },
+    /// The schema of a convert transform cannot be used.
+    #[error("the schema of {place} cannot be used: {reason}")]
+    TransformSchema {
+        /// As messages name it: `transforms[2]`.
+        place: String,
+        /// Why not.
+        reason: SchemaError,
+    },
+    /// A transform does not take what the one before it gives.
+    #[error("{place} does not take {given}, which is what the transforms before it give")]
+    TransformTakes {
+        /// As messages name it: `transforms[2]`.
+        place: String,
+        /// What it would get.
+        given: Schema,
+    },
+    /// A block asks for a schema that what the transforms give cannot become.
+    #[error("{}", RouteFailure::schema_pair(*from, *to, *block).message)]
+    SchemaPair {
+        /// What leaves the transforms.
+        from: Schema,
+        /// The block's schema.
+        to: Schema,
+        /// Position among `[[topics]]`.
+        block: u16,
+    },
     /// A block wants the frame of a registry, and the schema's id is not known.
     #[error("the schema of topics[{block}] has no id from its registry")]
     NoSchemaId {

@@ -83,7 +83,7 @@ impl FieldStep {
             Action::UnwrapEnvelope(envelope) => {
                 FieldStep::Unwrap { target: Target::new(&envelope.field), if_missing: envelope.if_missing }
             }
-            Action::Jq(_) => return None,
+            Action::Jq(_) | Action::Convert(_) => return None,
         })
     }
 

@@ -19,7 +19,7 @@ use crate::origin::{Origin, Subject};
 use crate::pattern::Pattern;
 use crate::policy::{Ceiling, DeadLetters, Moment, Policy, error_header};
 use crate::routed::Routed;
-use crate::routing::{Routing, Step};
+use crate::routing::{Routing, Step, takes};
 use crate::surroundings::Surroundings;
 use crate::topics::{TopicId, Topics};
 
@@ -166,10 +166,18 @@ impl RecordPath {
     }
 
     /// The same path with transforms, which every record goes through first.
-    #[must_use]
-    pub fn with_transforms(mut self, transforms: &[Transform]) -> RecordPath {
-        self.chain = Chain::new(transforms);
-        self
+    ///
+    /// # Errors
+    /// A schema that cannot be used, or a pair of schemas without a conversion.
+    pub fn with_transforms(mut self, transforms: &[Transform]) -> Result<RecordPath, RuleError> {
+        self.chain = Chain::new(transforms)?;
+        if let Some(from) = self.chain.given_schema()? {
+            let refused = self.blocks.iter().find(|block| !takes(block, from));
+            if let Some(block) = refused {
+                return Err(RuleError::SchemaPair { from, to: block.schema, block: block.number });
+            }
+        }
+        Ok(self)
     }
 
     /// The same path with another source of time and chance, for values that transforms compute.

@@ -6,7 +6,7 @@ use picomq_connector_sdk::ffi::host::GuestBatch;
 use crate::convert::Convert;
 use crate::draft::{Draft, Failed, Place, Reading};
 use crate::error::RouteFailure;
-use crate::path::{Provenance, RecordPath};
+use crate::path::{Block, Provenance, RecordPath};
 use crate::routed::Routed;
 
 /// Stack for jq expressions, which walk values and let go of them by recursion; what is not touched costs nothing. An
@@ -97,11 +97,7 @@ fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), Rou
             }
             must_be_json = true;
         }
-        let encoded = match &block.encoder {
-            Some(encoder) => encoder.schema_after(from),
-            None => Some(from),
-        };
-        match encoded.and_then(|encoded| conversion(encoded, block.schema)) {
+        match conversion_of(block, from) {
             Some(Conversion::AsItIs) => {}
             Some(Conversion::CheckedJson) => must_be_json = true,
             None => return Err(RouteFailure::schema_pair(from, block.schema, block.number)),
@@ -117,6 +113,19 @@ fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), Rou
         Reading::Nothing
     };
     Ok((reading, from))
+}
+
+/// Whether a block takes payloads of this schema.
+pub(crate) fn takes(block: &Block, from: Schema) -> bool {
+    conversion_of(block, from).is_some()
+}
+
+fn conversion_of(block: &Block, from: Schema) -> Option<Conversion> {
+    let encoded = match &block.encoder {
+        Some(encoder) => encoder.schema_after(from),
+        None => Some(from),
+    };
+    encoded.and_then(|encoded| conversion(encoded, block.schema))
 }
 
 /// What happens to a payload between what the plugin gives and what a block asks for.

@@ -1,7 +1,8 @@
 //! Records on their way into a block with a schema of its own.
 
 use pico_config::{
-    Limits, Location, RecordSchema, RegistryLogin, Schema, SchemaRegistry, SchemaSource, TopicBlock,
+    Action, Limits, Location, RecordSchema, RegistryLogin, Schema, SchemaConversion, SchemaRegistry,
+    SchemaSource, TopicBlock, Transform,
 };
 use pico_record::{RecordPath, RuleError, Stage};
 use picomq_connector_sdk::Record;
@@ -124,4 +125,55 @@ fn the_encoded_size_is_held_against_the_limit() {
     assert!(path.route(json(&[r#"{"n":1}"#]), PROVENANCE).is_ok(), "7 bytes of JSON are 1 of Avro");
     let failure = path.route(json(&[r#"{"n":9223372036854775807}"#]), PROVENANCE).unwrap_err();
     assert_eq!(failure.code, "record_too_large");
+}
+
+/// A convert transform of the record schema.
+fn convert(from: Schema, to: Schema) -> Transform {
+    let RecordSchema { source, file, location, path } = avro("t", RECORD).record_schema.unwrap();
+    let schema = RecordSchema { source, file, location, path };
+    let action = Action::Convert(SchemaConversion { from, to, schema, int64_as_string: false });
+    Transform { place: "transforms[0]".to_owned(), is_enabled: true, when: None, action }
+}
+
+#[test]
+fn a_convert_transform_decodes_before_the_rule_reads_its_field_and_before_a_block_encodes_again_b113() {
+    let by_n = block(rule(field("n"), "orders.{value}"));
+    let back = avro("avro", RECORD);
+    let mut path = path(&[by_n, back]).with_transforms(&[convert(Schema::Avro, Schema::Json)]).unwrap();
+
+    let routed = path.route(batch(Schema::Avro, vec![Record::new([6u8])]), PROVENANCE).unwrap();
+    assert_eq!(topics(&routed), ["orders.3", "avro"]);
+    assert_eq!(payloads(&sent(&routed)), [&b"{\"n\":3}"[..], &[6]]);
+
+    let failure = path.route(batch(Schema::Avro, vec![Record::new([0xffu8])]), PROVENANCE).unwrap_err();
+    assert_eq!((failure.code, failure.stage), ("decode_failed", Some(Stage::Transform)));
+    assert!(failure.message.starts_with("record 0: transforms[0]: field \"n\": "), "{}", failure.message);
+    let failure = path.route(json(&["{}"]), PROVENANCE).unwrap_err();
+    assert_eq!(failure.code, "schema_pair_refused", "it takes avro alone: {}", failure.message);
+}
+
+#[test]
+fn a_convert_transform_passes_tombstones_and_labels_what_it_writes_b119() {
+    let mut raw = to("t");
+    raw.schema = Schema::Avro;
+    let mut path = path(&[raw]).with_transforms(&[convert(Schema::Json, Schema::Avro)]).unwrap();
+    let records = vec![Record::new("{\"n\":3}"), Record { payload: None, ..Record::default() }];
+
+    let routed = path.route(batch(Schema::Json, records), PROVENANCE).unwrap();
+
+    let payloads: Vec<_> = sent(&routed).into_iter().map(|sent| sent.payload).collect();
+    assert_eq!(payloads, [Some(vec![6]), None]);
+}
+
+#[test]
+fn pairs_that_transforms_fix_are_refused_before_the_first_record() {
+    let limits = Limits::default();
+    let path = |blocks: &[TopicBlock]| RecordPath::new(blocks, &limits).unwrap();
+    let to_avro = || convert(Schema::Json, Schema::Avro);
+    let error = path(&[to("t")]).with_transforms(&[to_avro()]).unwrap_err();
+    assert!(error.to_string().starts_with("the records are avro and topics[0] asks for json: "), "{error}");
+    let twice = [to_avro(), to_avro()];
+    let error = path(&[avro("t", RECORD)]).with_transforms(&twice).unwrap_err();
+    assert_eq!(error, RuleError::TransformTakes { place: "transforms[0]".to_owned(), given: Schema::Avro });
+    assert!(path(&[avro("t", RECORD)]).with_transforms(&[to_avro()]).is_ok());
 }

@@ -136,7 +136,7 @@ pub(crate) fn transforms(tables: &str) -> Vec<Transform> {
 
 /// What becomes of one payload: the payload sent, `filtered`, or why it fails.
 pub(crate) fn transformed(tables: &str, payload: &str) -> String {
-    let mut path = path(&[to("t")]).with_transforms(&transforms(tables));
+    let mut path = path(&[to("t")]).with_transforms(&transforms(tables)).unwrap();
     match path.route(json(&[payload]), PROVENANCE) {
         Ok(routed) if routed.filtered() == 1 => "filtered".to_owned(),
         Ok(routed) => String::from_utf8(sent(&routed).remove(0).payload.unwrap()).unwrap(),

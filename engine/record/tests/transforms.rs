@@ -344,7 +344,7 @@ fn a_tombstone_passes_every_transform_b119_b092() {
         let guarded =
             tables.replacen("\n", "\nwhen = \"error\"\n", 2).replacen("\nwhen = \"error\"\n", "\n", 1);
         for tables in [tables, guarded] {
-            let mut path = path(&[to("t")]).with_transforms(&transforms(&tables));
+            let mut path = path(&[to("t")]).with_transforms(&transforms(&tables)).unwrap();
             let deleted = Record { key: Some(b"k".to_vec()), ..Record::default() };
             let routed = path.route(batch(Schema::Json, vec![deleted]), PROVENANCE).unwrap();
             let sent = sent(&routed).remove(0);
@@ -378,7 +378,7 @@ fn what_is_no_object_is_left_as_it_is_b119() {
 #[test]
 fn a_field_that_a_transform_took_away_is_not_there_for_the_rule_b077() {
     let delete = transforms(&table("delete_fields", "fields = [\"tenant\"]"));
-    let mut path = path(&[by_tenant()]).with_transforms(&delete);
+    let mut path = path(&[by_tenant()]).with_transforms(&delete).unwrap();
 
     let failure = path.route(json(&[r#"{"tenant":"acme"}"#]), PROVENANCE).unwrap_err();
 
@@ -396,7 +396,7 @@ fn rules_keys_and_headers_see_the_record_after_its_transforms() {
     let mut block = block(rule(field("tenant"), "orders.{value}"));
     block.record_key = Some(crate::given::template("{field:tenant}"));
     block.headers = vec![("h".to_owned(), crate::given::template("{field:tenant}"))];
-    let mut path = path(&[block]).with_transforms(&rename);
+    let mut path = path(&[block]).with_transforms(&rename).unwrap();
 
     let routed = path.route(json(&[r#"{"t":"acme"}"#, r#"{"t":"zen"}"#]), PROVENANCE).unwrap();
 
@@ -411,7 +411,7 @@ fn a_changed_payload_is_counted_as_what_it_is_by_then() {
     let cut = transforms(&table("filter_fields", "keep_fields = [\"a\"]"));
     let long = format!(r#"{{"a":1,"b":"{}"}}"#, "x".repeat(2_000_000));
     let mut whole = path(&[to("t")]);
-    let mut short = path(&[to("t"), to("u")]).with_transforms(&cut);
+    let mut short = path(&[to("t"), to("u")]).with_transforms(&cut).unwrap();
 
     let routed = short.route(json(&[&long]), PROVENANCE).unwrap();
 
@@ -424,7 +424,7 @@ fn a_payload_of_another_schema_is_refused_by_a_transform_that_reads_json() {
     let delete = transforms(&table("delete_fields", "fields = [\"a\"]"));
     let mut raw = to("t");
     raw.schema = Schema::Raw;
-    let mut path = path(&[raw]).with_transforms(&delete);
+    let mut path = path(&[raw]).with_transforms(&delete).unwrap();
 
     let failure = path.route(batch(Schema::Raw, vec![Record::new("{}")]), PROVENANCE).unwrap_err();
     let text = path.route(batch(Schema::Text, vec![Record::new(r#"{"a":1}"#)]), PROVENANCE).unwrap();

@@ -68,7 +68,8 @@ fn a_plain_comparison_and_the_same_question_to_a_tree_agree() {
             let limited = transforms(&format!(
                 "[[transforms]]\ntype = \"filter_records\"\nwhen = '.a.b {operator} \"x\"'\n"
             ));
-            let routed = path(&[to("t")]).with_transforms(&limited).route(json(&[payload]), PROVENANCE);
+            let routed =
+                path(&[to("t")]).with_transforms(&limited).unwrap().route(json(&[payload]), PROVENANCE);
             assert_eq!(plain.ok(), routed.ok().map(|routed| routed.filtered() == 1), "{payload} {operator}");
         }
     }
@@ -104,7 +105,7 @@ fn it_is_asked_after_the_transforms() {
     let rename =
         transforms("[[transforms]]\ntype = \"rename_fields\"\nfields = [{ from = \"o\", to = \"op\" }]\n");
     for expression in [r#".op == "d""#, r#"(.op) == "d""#] {
-        let mut path = path(&[when("t", expression)]).with_transforms(&rename);
+        let mut path = path(&[when("t", expression)]).with_transforms(&rename).unwrap();
         let routed = path.route(json(&[r#"{"o":"d"}"#, r#"{"op":"c"}"#]), PROVENANCE).unwrap();
         assert_eq!((routed.outgoing(), routed.filtered()), (1, 1));
     }
