@@ -116,9 +116,7 @@ fn read_avro(cx: &mut Context<'_>, fields: &Fields, names: &Names) -> Option<Rec
         let source = SchemaSource::Avro { text: text.to_owned() };
         return Some(of_key(cx, source, None, place));
     }
-    let Some((file, place)) = path(cx, fields, names.avro_path) else {
-        return None;
-    };
+    let (file, place) = path(cx, fields, names.avro_path)?;
     let text = read_text(cx, &file, &place)?;
     Some(of_key(cx, SchemaSource::Avro { text }, Some(file), &place))
 }
@@ -134,9 +132,7 @@ fn read_proto(cx: &mut Context<'_>, fields: &Fields, names: &Names) -> Option<Re
         let bytes = read_bytes(cx, &file, &place)?;
         return Some(of_key(cx, SchemaSource::ProtoDescriptorSet { bytes, message }, Some(file), &place));
     }
-    let Some((file, place)) = path(cx, fields, names.proto_path) else {
-        return None;
-    };
+    let (file, place) = path(cx, fields, names.proto_path)?;
     let folder = folder(cx);
     let texts = fields.list(names.proto_folders).iter();
     let texts =
@@ -147,9 +143,7 @@ fn read_proto(cx: &mut Context<'_>, fields: &Fields, names: &Names) -> Option<Re
 }
 
 fn read_flatbuffer(cx: &mut Context<'_>, fields: &Fields, names: &Names) -> Option<RecordSchema> {
-    let Some((file, place)) = path(cx, fields, names.flatbuffer_path) else {
-        return None;
-    };
+    let (file, place) = path(cx, fields, names.flatbuffer_path)?;
     if file.extension().is_some_and(|extension| extension == "fbs") {
         let reason = format!("`{}` must be a binary schema (.bfbs), not its source", place.name());
         let hint = format!("run flatc --binary --schema {}", file.display());

@@ -209,7 +209,7 @@ proptest! {
         let grows = TopicBlock { headers: vec![("k".into(), template("{key}{key}{key}{key}"))], ..by_tenant() };
         let path = RecordPath::new(&[to("all"), grows], &limits).unwrap();
         let filter = "[[transforms]]\ntype = \"filter_records\"\nwhen = '.drop == true'\n";
-        let path = path.with_transforms(&crate::given::transforms(filter));
+        let path = path.with_transforms(&crate::given::transforms(filter)).unwrap();
         let mut path = path.with_errors(&errors, "orders", Ceiling::default()).unwrap();
         let of = |given: &Given| {
             let record = Record::new(given.payload.as_str());
