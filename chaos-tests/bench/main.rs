@@ -2,7 +2,7 @@
 //! alternating pairs on one real Kafka, and the engine's footprint. Ratios of one run count, not single figures: the
 //! machine is shared by broker, client and everything else.
 //!
-//! `cargo bench -p chaos-tests -- [throughput] [fanout] [footprint] [outage]`, all of them without a name; `bare` is
+//! `cargo bench -p chaos-tests -- [throughput] [fanout] [footprint] [outage] [webhook]`, all of them without a name; `bare` is
 //! the bare loop alone, to know the machine.
 //! `BENCH_SECONDS` is the length of each measurement (8), `BENCH_PAIRS` the number of pairs (3). The broker keeps its
 //! log in memory (`BENCH_LOG_DIR`, default /dev/shm) so that its writes do not disturb the state's syncs; the state
@@ -18,6 +18,7 @@
 mod bare;
 mod engine;
 mod footprint;
+mod webhook;
 
 use std::fs;
 use std::path::PathBuf;
@@ -88,6 +89,9 @@ fn main() {
     }
     if wants("outage") {
         good &= footprint::outage(&bench);
+    }
+    if wants("webhook") {
+        good &= webhook::posts(&bench);
     }
     drop(bench);
     let _ = fs::remove_dir_all(&log_dir);
