@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use picomq_connector_sdk::{Check, CheckStatus, Error, Host};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
@@ -16,7 +17,8 @@ const GROUP_BYTES_MAX: usize = 4 << 20;
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Runs until the gate is closed and everything in it is written.
-pub(crate) async fn run(gate: Arc<Gate>, spool: Arc<Spool>, mut writer: Writer) {
+pub(crate) async fn run(gate: Arc<Gate>, spool: Arc<Spool>, mut writer: Writer, host: Host) {
+    let mut is_failing = false;
     loop {
         let Some(group) = gate.group(GROUP_BYTES_MAX) else {
             if gate.is_closed() {
@@ -30,9 +32,10 @@ pub(crate) async fn run(gate: Arc<Gate>, spool: Arc<Spool>, mut writer: Writer) 
             (writer, group, outcome)
         });
         let Ok((returned, group, outcome)) = appended.await else {
-            tracing::error!(
-                "the writer of the spool is gone; nothing is taken until the source is restarted"
-            );
+            let advice =
+                "the writer of the spool is gone: restart the source; until then posts are answered 503";
+            tracing::error!("the writer of the spool is gone");
+            tell(&host, CheckStatus::Fail, advice.to_owned());
             gate.close();
             return;
         };
@@ -41,13 +44,28 @@ pub(crate) async fn run(gate: Arc<Gate>, spool: Arc<Spool>, mut writer: Writer) 
             Ok(segment) => {
                 spool.grew(segment);
                 gate.spooled(group);
+                if std::mem::take(&mut is_failing) {
+                    tell(&host, CheckStatus::Ok, String::new());
+                }
             }
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "the spool cannot be written");
                 gate.not_spooled(group);
+                if !std::mem::replace(&mut is_failing, true) {
+                    tracing::error!(error = &error as &dyn std::error::Error, "the spool cannot be written");
+                }
+                let error = Error::from(error).chain();
+                tell(
+                    &host,
+                    CheckStatus::Fail,
+                    format!("posts are answered 503: {error}; make room or mend the disk"),
+                );
                 sleep(RETRY).await;
                 gate.mended();
             }
         }
     }
+}
+
+fn tell(host: &Host, status: CheckStatus, advice: String) {
+    host.check(Check { name: "spool".to_owned(), status, since_ms: None, advice });
 }

@@ -255,7 +255,7 @@ async fn start(
     };
     let filling = spool.map(|(spool, writer)| {
         let gate = Arc::clone(&desk.gate);
-        tokio::spawn(host.scope(filling::run(gate, spool, writer)))
+        tokio::spawn(host.scope(filling::run(gate, spool, writer, host.clone())))
     });
     Ok(Running { seat, filling })
 }

@@ -169,3 +169,36 @@ async fn looking_at_a_source_opens_no_port_and_leaves_its_spool_alone() {
     drop(looking);
     assert_eq!(segments(folder.path()), before);
 }
+
+/// The disk is full, here: the folder is gone from under the spool when it needs a new file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spool_that_cannot_be_written_answers_503_shows_it_and_goes_on_by_itself() {
+    let folder = TempDir::new().unwrap();
+    let mut keys = spooled(&folder);
+    keys["schema"] = json!("text");
+    keys["spool_max_bytes"] = json!(64 << 20);
+    let source = open(keys).await;
+    let (spool, aside) = (folder.path().join("bench"), folder.path().join("aside"));
+    // Until the first file is full and the next one is due.
+    for _ in 0..19 {
+        assert_eq!(source.send(post("x".repeat(900_000))).await.status, 200);
+    }
+    fs::rename(&spool, &aside).unwrap();
+    assert_eq!(source.send(post("lost?")).await.status, 503);
+    let failing =
+        |report: &picomq_connector_sdk::report::Report| format!("{report:?}").contains("status: Fail");
+    assert!(source.bench.reports().iter().any(failing));
+    fs::rename(&aside, &spool).unwrap();
+    let again = async {
+        while source.send(post("lost?")).await.status != 200 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(crate::support::PATIENCE, again).await.expect("it mends itself");
+    let mut records = Vec::new();
+    while records.len() < 20 {
+        records.extend(seen_of(&source.poll().await));
+        source.ack().await;
+    }
+    assert_eq!(records.iter().filter(|record| record.payload == b"lost?").count(), 1);
+}
