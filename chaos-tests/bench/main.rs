@@ -98,9 +98,13 @@ fn main() {
     assert!(good, "a figure is below what it must reach");
 }
 
+/// A folder in memory.
+fn in_memory() -> PathBuf {
+    std::env::var_os("BENCH_LOG_DIR").map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from)
+}
+
 fn log_dir() -> PathBuf {
-    let parent = std::env::var_os("BENCH_LOG_DIR").map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from);
-    let dir = parent.join("picomq-bench-kafka");
+    let dir = in_memory().join("picomq-bench-kafka");
     let _ = fs::remove_dir_all(&dir);
     dir
 }

@@ -27,6 +27,9 @@ use crate::spool::{self, Opened, Opening, Room, Spool, SpoolError};
 const HANDOVER: Duration = Duration::from_secs(3);
 const HANDOVER_STEP: Duration = Duration::from_millis(20);
 
+/// A batch from the spool that is not full waits so long for more.
+const SPOOL_LINGER: Duration = Duration::from_millis(25);
+
 /// Takes webhooks. `docs/sources/http.md` says how.
 pub struct HttpSource {
     desk: Arc<Desk>,
@@ -152,6 +155,10 @@ impl HttpSource {
         let next = head.next.max(spool.first());
         if next >= spool.next() {
             return Ok(None);
+        }
+        // Its senders are answered: what comes in meanwhile shares the batch and the save of its state.
+        if spool.next() - next < self.room.records as u64 {
+            self.interrupt.sleep(SPOOL_LINGER).await?;
         }
         let (spool, room) = (Arc::clone(spool), self.room);
         let read = spawn_blocking(move || {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// An answer is a few hundred bytes: who does not take it within this does not read.
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
@@ -49,7 +49,9 @@ pub(super) struct Paced<S> {
     head_within: Duration,
     /// Requests whose head was whole, as far as known here.
     started: usize,
-    /// Runs from the first byte of a head.
+    /// When the first byte of a head came.
+    head_began: Option<Instant>,
+    /// Runs from then on, once the rest is waited for: most heads come in one piece and need no timer.
     head: Option<Pin<Box<Sleep>>>,
     /// Runs while nothing can be written.
     write: Option<Pin<Box<Sleep>>>,
@@ -57,7 +59,7 @@ pub(super) struct Paced<S> {
 
 impl<S> Paced<S> {
     pub(super) fn new(stream: S, pace: Arc<Pace>, head_within: Duration) -> Paced<S> {
-        Paced { stream, pace, head_within, started: 0, head: None, write: None }
+        Paced { stream, pace, head_within, started: 0, head_began: None, head: None, write: None }
     }
 
     fn written<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -77,20 +79,25 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let started = self.pace.started.load(Ordering::Relaxed);
-        if std::mem::replace(&mut self.started, started) != started {
-            self.head = None;
+        if std::mem::replace(&mut self.started, started) != started || self.pace.is_busy() {
+            (self.head_began, self.head) = (None, None);
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if self.pace.is_busy() {
-            self.head = None;
             return read;
         }
-        if read.is_ready() && buffer.filled().len() > before && self.head.is_none() {
-            self.head = Some(Box::pin(sleep(self.head_within)));
+        if read.is_ready() {
+            if buffer.filled().len() > before {
+                self.head_began.get_or_insert_with(Instant::now);
+            }
+            let is_late = self.head_began.is_some_and(|began| began.elapsed() >= self.head_within);
+            return if is_late { Poll::Ready(Err(too_slow())) } else { read };
         }
-        let is_too_slow = self.head.as_mut().is_some_and(|head| head.as_mut().poll(context).is_ready());
-        if is_too_slow { Poll::Ready(Err(too_slow())) } else { read }
+        let Some(began) = self.head_began else { return read };
+        let due = began + self.head_within;
+        let head = self.head.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        head.as_mut().poll(context).map(|()| Err(too_slow()))
     }
 }
 
