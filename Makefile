@@ -112,7 +112,7 @@ bench: packages fetch
 	$(cargo) bench --locked -p chaos-tests
 
 ## Applies each wrong change of chaos-tests/mutants and sees the named test fail.
-mutants: build-packages
+mutants: packages fetch
 	CARGO="$(cargo)" chaos-tests/mutants/run.sh
 
 ## Runs each fuzz target for FUZZ_SECONDS=60. Installs cargo-fuzz the first time.

@@ -23,6 +23,7 @@ pub mod kafka;
 pub mod launch;
 pub mod ledger;
 pub mod ports;
+pub mod postgres;
 pub mod posts;
 pub mod proxy;
 pub mod site;

@@ -14,6 +14,7 @@ mod kills;
 mod nacks;
 mod network;
 mod plugin;
+mod postgres_kills;
 mod process;
 mod refused;
 mod reload;

@@ -48,6 +48,8 @@ pub(crate) struct Assembler {
     /// The transaction we were inside of when the stream was started; the first one decides.
     resume: Option<Inside>,
     open: Option<Open>,
+    /// Commit time of the newest transaction, in microseconds since 2000.
+    newest_us: i64,
     recorder: Recorder,
     batch: Batch,
 }
@@ -78,6 +80,7 @@ impl Assembler {
             done: start.commit_end,
             resume: start.inside,
             open: None,
+            newest_us: 0,
             recorder: Recorder::default(),
             batch: Batch::new(Schema::Json),
         }
@@ -129,7 +132,8 @@ impl Assembler {
 
     /// Whether so many changes more, `bytes` long together, belong into the next batch. The first ones never do.
     fn is_full(&self, changes: usize, bytes: usize) -> bool {
-        let records = self.batch.len() + changes * RECORDS_MAX;
+        let each = if self.records.has_tombstones { RECORDS_MAX } else { 1 };
+        let records = self.batch.len() + changes * each;
         // Twice: names of columns and the key come on top of what the server sent.
         !self.batch.is_empty()
             && (records > self.cut.records || self.batch.bytes() + 2 * bytes > self.cut.bytes)
@@ -147,6 +151,7 @@ impl Assembler {
             self.resume.take().filter(is_resumed).map_or(0, |inside| inside.ordinal)
         };
         let time = Moment::from_postgres(begin.time_us);
+        self.newest_us = begin.time_us;
         self.open = Some(Open { begin, lsn: begin.final_lsn.to_string(), time, ordinal: 0, first });
         Ok(())
     }
@@ -254,6 +259,11 @@ impl Assembler {
         if !self.is_inside() {
             self.done = self.done.max(end);
         }
+    }
+
+    /// When the newest transaction was committed, in microseconds since 2000.
+    pub(crate) fn newest_us(&self) -> i64 {
+        self.newest_us
     }
 
     /// Whether the batch has records.

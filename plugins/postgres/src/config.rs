@@ -59,6 +59,8 @@ pub struct PostgresConfig {
     pub(crate) read_linger: Option<String>,
     /// `logical_decoding_work_mem` of our session, such as `256MB`.
     pub(crate) decoding_work_mem: Option<String>,
+    /// How much of the log the slot may hold before the check `slot_wal` fails, such as `10GB`.
+    pub(crate) max_retained_wal: Option<String>,
     /// Polling: the wait once every table was read to its end. Default `10s`.
     pub(crate) poll_interval: Option<String>,
     /// Polling: the column whose values grow. Default `id`.

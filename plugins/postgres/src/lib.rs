@@ -28,6 +28,7 @@ mod stream;
 mod tables;
 mod target;
 mod value;
+mod wal;
 
 pub use config::PostgresConfig;
 pub use source::PostgresSource;

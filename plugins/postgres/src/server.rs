@@ -7,6 +7,7 @@ use crate::publication::{Publication, TableRow};
 use crate::quote::{self, TableName};
 use crate::slot::{Identity, SlotRow, switch_of};
 use crate::value::{Catalog, TypeRow};
+use crate::wal::HeldWal;
 
 /// Refuses a server that does not write what logical decoding needs. Asked before anything about roles, since a missing right can
 /// hide it.
@@ -84,6 +85,24 @@ pub(crate) async fn slot(sql: &mut Connection, name: &str) -> Result<Option<Slot
         invalidation: text(6),
         is_temporary: text(7).as_deref() == Some("t"),
     }))
+}
+
+/// How much of the log a slot holds back.
+pub(crate) async fn held_wal(sql: &mut Connection, slot: &str) -> Result<HeldWal, Error> {
+    let answer = sql
+        .query(
+            "SELECT pg_catalog.pg_wal_lsn_diff(CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn() \
+             ELSE pg_catalog.pg_current_wal_lsn() END, restart_lsn)::text, safe_wal_size::text, wal_status \
+             FROM pg_catalog.pg_replication_slots WHERE slot_name = $1",
+            &[Some(slot)],
+        )
+        .await?;
+    let number = |column| answer.text(0, column).and_then(|text| text.parse::<i64>().ok());
+    Ok(HeldWal {
+        bytes: number(0).map_or(0, |bytes| u64::try_from(bytes).unwrap_or_default()),
+        left: number(1),
+        status: answer.text(0, 2).unwrap_or_default().to_owned(),
+    })
 }
 
 /// The publication of that name and what it has, if it is there.

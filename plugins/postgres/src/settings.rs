@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) cut: Cut,
     pub(crate) read_linger: Duration,
     pub(crate) decoding_work_mem: Option<String>,
+    pub(crate) max_retained_wal: Option<u64>,
     pub(crate) polling: PollingSettings,
 }
 
@@ -93,6 +94,7 @@ impl PostgresConfig {
             cut: self.cut(limits)?,
             read_linger: self.linger()?,
             decoding_work_mem: self.work_mem()?,
+            max_retained_wal: self.max_retained_wal()?,
             polling: PollingSettings::check(self)?,
         })
     }
@@ -150,6 +152,11 @@ impl PostgresConfig {
                 limits.batch_records
             )));
         }
+        if self.tombstones && records < 2 {
+            return Err(Error::config(
+                "batch_size = 1 with tombstones = true: a deletion makes two records, so right is 2 or more",
+            ));
+        }
         let bytes_max = usize::try_from(limits.batch_bytes).unwrap_or(usize::MAX);
         // Half of what is allowed at most: the last change of a batch may grow when it is written.
         let bytes = usize::try_from(BATCH_BYTES.min(limits.batch_bytes / 2)).unwrap_or(usize::MAX);
@@ -165,16 +172,33 @@ impl PostgresConfig {
 
     fn work_mem(&self) -> Result<Option<String>, Error> {
         let Some(text) = &self.decoding_work_mem else { return Ok(None) };
-        let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-        let is_right = digits.parse::<u32>().is_ok() && ["kB", "MB", "GB"].contains(&&text[digits.len()..]);
-        if is_right {
-            Ok(Some(text.clone()))
-        } else {
-            Err(Error::config(format!(
-                "decoding_work_mem = \"{text}\": right is a number with kB, MB or GB, such as 256MB"
-            )))
+        match size(text) {
+            Some(_) => Ok(Some(text.clone())),
+            None => Err(no_size("decoding_work_mem", text)),
         }
     }
+
+    fn max_retained_wal(&self) -> Result<Option<u64>, Error> {
+        let Some(text) = &self.max_retained_wal else { return Ok(None) };
+        size(text).map(Some).ok_or_else(|| no_size("max_retained_wal", text))
+    }
+}
+
+/// A size as PostgreSQL writes it, in bytes.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        "TB" => 40,
+        _ => return None,
+    };
+    digits.parse::<u32>().ok().map(|number| u64::from(number) << shift)
+}
+
+fn no_size(key: &str, text: &str) -> Error {
+    Error::config(format!("{key} = \"{text}\": right is a number with kB, MB, GB or TB, such as 256MB"))
 }
 
 #[cfg(test)]
@@ -223,6 +247,7 @@ mod tests {
             ("read_linger", json!("2s")),
             ("decoding_work_mem", json!("256")),
             ("decoding_work_mem", json!("1MB; drop table x")),
+            ("max_retained_wal", json!("10 GB")),
             ("start_lsn", json!("0/1")),
             ("capture_operations", json!([])),
             ("capture_operations", json!(["MERGE"])),

@@ -11,7 +11,7 @@ use crate::client::{Connection, Purpose, frame};
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::quote::{self, TableName};
-use crate::record::{Change, Moment, Origin, Place, RECORDS_MAX, Recorder, Verb};
+use crate::record::{Change, Moment, Origin, Place, Recorder, Verb};
 use crate::row::Row;
 use crate::server::{self, Sight, TableFacts};
 use crate::settings::Settings;
@@ -109,8 +109,8 @@ impl TableReader {
                 self.at.after.clear();
                 return Ok(batch);
             };
-            let is_full = batch.len() + RECORDS_MAX > settings.cut.records
-                || batch.bytes() + 2 * body.len() > settings.cut.bytes;
+            let is_full =
+                batch.len() >= settings.cut.records || batch.bytes() + 2 * body.len() > settings.cut.bytes;
             if is_full && !batch.is_empty() {
                 self.held = Some(body);
                 return Ok(batch);

@@ -34,6 +34,8 @@ const IDLE_EVERY: Duration = Duration::from_secs(10);
 /// SQLSTATE 55006, "slot is active", passes soon after we closed a connection; beyond this somebody else reads it.
 const IN_USE_WAIT: Duration = Duration::from_secs(3);
 const IN_USE_RETRY: Duration = Duration::from_millis(50);
+/// How often the slot is looked at from the server's side.
+const WATCH_EVERY: Duration = Duration::from_secs(30);
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the task hands over.
@@ -92,6 +94,7 @@ impl Stream {
             next_status: now,
             next_confirm: now,
             next_idle: now + IDLE_EVERY,
+            next_watch: now,
             offered: from.commit_end,
             last_read: now,
             pause_until: None,
@@ -175,6 +178,7 @@ struct Reader {
     next_status: Instant,
     next_confirm: Instant,
     next_idle: Instant,
+    next_watch: Instant,
     offered: Lsn,
     last_read: Instant,
     pause_until: Option<Instant>,
@@ -224,6 +228,7 @@ impl Reader {
             return Ok(());
         }
         self.send_status().await?;
+        self.watch().await?;
         let now = Instant::now();
         if self.assembler.has_records() {
             self.first_row.get_or_insert(now);
@@ -234,7 +239,7 @@ impl Reader {
         let pause_until = self.pause_until.filter(|until| *until > now);
         let linger_until =
             self.first_row.map(|first| first + self.settings.read_linger).filter(|_| !is_ready);
-        let wake = [Some(self.next_status), pause_until, linger_until, self.idle_at()];
+        let wake = [Some(self.next_status), Some(self.next_watch), pause_until, linger_until, self.idle_at()];
         let wake = wake.into_iter().flatten().filter(|at| *at > now).min().unwrap_or(self.next_status);
         let wake = wake.min(self.confirm_at(now));
         let (items, mut acked) = (self.items.clone(), self.acked.clone());
@@ -353,6 +358,27 @@ impl Reader {
         }
         self.next_status = now + self.status_every;
         self.host.gauge(Gauge::LagBytes, self.received.0.saturating_sub(acked.0) as f64);
+        self.host.gauge(Gauge::LagSeconds, self.lag_seconds());
+        Ok(())
+    }
+
+    /// How old the newest transaction is that was read and not handed over; zero when everything was.
+    fn lag_seconds(&self) -> f64 {
+        let is_behind =
+            self.assembler.has_records() || self.assembler.is_inside() || self.items.capacity() < AHEAD;
+        let age_us = now_us().saturating_sub(self.assembler.newest_us());
+        if is_behind { (age_us.max(0) as f64) / 1e6 } else { 0.0 }
+    }
+
+    /// Tells, now and then, how much of the log the slot holds.
+    async fn watch(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if now < self.next_watch {
+            return Ok(());
+        }
+        self.next_watch = now + WATCH_EVERY;
+        let held = server::held_wal(&mut self.sql, &self.settings.slot).await?;
+        self.host.check(held.check(&self.settings.slot, self.settings.max_retained_wal));
         Ok(())
     }
 }

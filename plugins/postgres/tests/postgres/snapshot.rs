@@ -85,9 +85,9 @@ async fn a_nack_in_the_snapshot_repeats_the_same_rows() {
         for _ in 0..2 {
             assert_eq!(reading.step().await.unwrap(), []);
         }
-        assert_eq!(ids(&reading.step().await.unwrap()).len(), 11);
+        assert_eq!(ids(&reading.step().await.unwrap()).len(), 12);
         let (first, _) = reading.poll().await.unwrap();
-        database.sql("UPDATE a SET id = id + 1000 WHERE id = 12");
+        database.sql("UPDATE a SET id = id + 1000 WHERE id = 13");
         reading.bench.resolve(Verdict::Nack).await.unwrap();
         let (again, _) = reading.poll().await.unwrap();
         assert_eq!(ids(&again), ids(&first));

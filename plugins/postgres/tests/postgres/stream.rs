@@ -133,6 +133,11 @@ async fn an_idle_source_lets_the_slot_move_with_other_tables_and_not_past_an_uns
         assert_eq!(database.confirmed(&database.name), before);
         reading.saved = state;
         reading.bench.resolve(Verdict::Ack).await.unwrap();
+        let told = format!("{:?}", reading.bench.reports());
+        assert!(
+            told.contains("slot_wal") && told.contains("LagBytes") && told.contains("LagSeconds"),
+            "{told}"
+        );
         // A watermark, at most one in ten seconds.
         assert_eq!(reading.step().await.unwrap(), []);
         let moved = format!(
