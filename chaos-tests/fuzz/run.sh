@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(definition template state_file broker_frames webhook_spool webhook_signature avro proto flatbuffer)
+[ ${#targets[@]} -gt 0 ] || targets=(definition template state_file broker_frames webhook_spool webhook_signature avro proto flatbuffer transforms)
 if ! cargo fuzz --version >/dev/null 2>&1; then
   echo "— installing cargo-fuzz, a few minutes —"
   cargo install cargo-fuzz --version 0.13.2 --locked

@@ -11,8 +11,8 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use pico_config::{
-    FieldPath, HashOf, Illegal, Limits, Location, RecordSchema, Rule, Schema, SchemaSource, Template,
-    TopicBlock, Value,
+    Action, Expression, FieldPath, FieldValue, HashOf, Illegal, Limits, Location, NewField, RecordSchema, Rule, Schema,
+    SchemaSource, Template, TopicBlock, Transform, Value,
 };
 use pico_record::{Provenance, RecordPath};
 use picomq_connector_sdk::ffi::host::GuestBatch;
@@ -40,11 +40,22 @@ fn main() {
         measure(case, vec![block], random(4));
     }
     measure("json, nested field, change event", vec![by(field("after.tenant"))], change_event);
+    transforms();
 }
 
 fn measure(case: &str, blocks: Vec<TopicBlock>, record: impl Fn(usize) -> Record) {
+    measure_with(case, blocks, &[], record);
+}
+
+fn measure_with(
+    case: &str,
+    blocks: Vec<TopicBlock>,
+    transforms: &[Transform],
+    record: impl Fn(usize) -> Record,
+) -> f64 {
     let limits = Limits::default();
-    let mut path = RecordPath::new(&blocks, &limits).expect("the blocks of a bench are right");
+    let path = RecordPath::new(&blocks, &limits).expect("the blocks of a bench are right");
+    let mut path = path.with_transforms(transforms);
     let batch = || {
         let mut batch = Batch::new(Schema::Json);
         (0..RECORDS).for_each(|number| batch.push(record(number)));
@@ -70,6 +81,66 @@ fn measure(case: &str, blocks: Vec<TopicBlock>, record: impl Fn(usize) -> Record
         rate(times[0]),
         rate(times[times.len() / 2])
     );
+    rate(times[times.len() / 2])
+}
+
+/// Records of 1 KB: field routing alone, with two edits of fields, with jq, and the two edits by way of a tree.
+fn transforms() {
+    let tenant = || vec![by(field("tenant"))];
+    measure("1 KB, field, 4 topics", tenant(), row);
+    let when = Expression::parse(".op == \"u\"").expect("an expression");
+    measure("1 KB, field, plain when", vec![TopicBlock { when: Some(when), ..by(field("tenant")) }], row);
+    let spliced = measure_with("1 KB, field, two field edits", tenant(), &edits(), row);
+    let jq = Expression::parse("del(.password) | .source = \"shop\"").expect("an expression");
+    measure_with("1 KB, field, the same edits by jq", tenant(), &[transform(Action::Jq(jq))], row);
+    println!("{:<44} {:>6.2}", "two field edits: splicing / serde_json tree", spliced / edits_on_a_tree());
+}
+
+fn transform(action: Action) -> Transform {
+    Transform { place: "transforms[0]".to_owned(), is_enabled: true, when: None, action }
+}
+
+fn edits() -> [Transform; 2] {
+    let path = |text| FieldPath::parse(text).expect("a path");
+    let source = NewField { path: path("source"), value: FieldValue::Static("shop".into()) };
+    [transform(Action::DeleteFields(vec![path("password")])), transform(Action::AddFields(vec![source]))]
+}
+
+/// Parse, delete, add, find the tenant, print: records a second, median of the batches.
+fn edits_on_a_tree() -> f64 {
+    let payloads: Vec<Vec<u8>> =
+        (0..RECORDS).map(|number| row(number).payload.expect("a row has a payload")).collect();
+    let mut out = Vec::new();
+    let mut times: Vec<Duration> = (0..BATCHES / 4)
+        .map(|_| {
+            let started = Instant::now();
+            for payload in &payloads {
+                let mut tree: serde_json::Value = serde_json::from_slice(payload).expect("JSON");
+                let members = tree.as_object_mut().expect("an object");
+                members.shift_remove("password");
+                members.entry("source").or_insert_with(|| "shop".into());
+                black_box(members.get("tenant"));
+                out.clear();
+                serde_json::to_writer(&mut out, &tree).expect("memory takes every write");
+                black_box(&out);
+            }
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    RECORDS as f64 / times[times.len() / 2].as_secs_f64()
+}
+
+/// A row of 20 columns, 1 KB.
+fn row(number: usize) -> Record {
+    let columns: Vec<String> = (0..14)
+        .map(|column| format!(r#""column_{column}":"value {column} of {number:06} and some words more""#))
+        .collect();
+    Record::new(format!(
+        r#"{{"id":{number},"tenant":"t-{}","op":"u","password":"secret","amount":12.50,"at":"2024-01-02T03:04:05Z",{}}}"#,
+        number % 4,
+        columns.join(",")
+    ))
 }
 
 fn run(path: &mut RecordPath, batch: GuestBatch) -> Duration {

@@ -205,3 +205,6 @@ fn no_envelope(target: &Target) -> ConvertFailure {
     );
     ConvertFailure { code: "envelope_missing", reason }
 }
+
+#[cfg(test)]
+mod tests;

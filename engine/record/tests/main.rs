@@ -9,6 +9,7 @@ mod json_fields;
 mod keys_and_headers;
 mod limits;
 mod order;
+mod page;
 mod schemas;
 mod topic_names;
 mod transforms;
