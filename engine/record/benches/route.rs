@@ -11,8 +11,8 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use pico_config::{
-    Action, Expression, FieldPath, FieldValue, HashOf, Illegal, Limits, Location, NewField, RecordSchema, Rule, Schema,
-    SchemaSource, Template, TopicBlock, Transform, Value,
+    Action, Expression, FieldPath, FieldValue, HashOf, Illegal, Limits, Location, NewField, RecordSchema,
+    Rule, Schema, SchemaSource, Template, TopicBlock, Transform, Value,
 };
 use pico_record::{Provenance, RecordPath};
 use picomq_connector_sdk::ffi::host::GuestBatch;
