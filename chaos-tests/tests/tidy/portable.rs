@@ -14,7 +14,7 @@ const REGISTRIES: [&str; 5] = [
     concat!("npm_config", "_registry"),
 ];
 /// Hosts that a URL in a file may name. Everything else is a line here, with a reason to be found in the file.
-const HOSTS: [&str; 20] = [
+const HOSTS: [&str; 21] = [
     "localhost",
     "127.0.0.1",
     "[::1]",
@@ -33,6 +33,7 @@ const HOSTS: [&str; 20] = [
     "keepachangelog.com",
     "semver.org",
     "json-schema.org",
+    "jqlang.org",
     "protobuf.dev",
     "picomq.com",
 ];
