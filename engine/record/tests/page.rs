@@ -28,7 +28,8 @@ fn definition(text: &str) -> Definition {
 /// The payload as it is sent, `filtered`, or the code of the failure.
 fn outcome(definition: &Definition, payload: &str) -> String {
     let path = RecordPath::new(&definition.topics, &Limits::default()).unwrap();
-    match path.with_transforms(&definition.transforms).route(json(&[payload]), PROVENANCE) {
+    let mut path = path.with_transforms(&definition.transforms).unwrap();
+    match path.route(json(&[payload]), PROVENANCE) {
         Ok(routed) if routed.outgoing() == 0 => "filtered".to_owned(),
         Ok(routed) => String::from_utf8(sent(&routed).remove(0).payload.unwrap()).unwrap(),
         Err(failure) => failure.code.to_owned(),
