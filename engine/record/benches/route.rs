@@ -55,7 +55,7 @@ fn measure_with(
 ) -> f64 {
     let limits = Limits::default();
     let path = RecordPath::new(&blocks, &limits).expect("the blocks of a bench are right");
-    let mut path = path.with_transforms(transforms).unwrap();
+    let mut path = path.with_transforms(transforms).expect("the transforms of the bench are good");
     let batch = || {
         let mut batch = Batch::new(Schema::Json);
         (0..RECORDS).for_each(|number| batch.push(record(number)));
