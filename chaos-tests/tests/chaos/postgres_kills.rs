@@ -203,3 +203,49 @@ fn a_storm_of_kills_loses_no_change_of_postgres_15_b056() {
 fn a_storm_of_kills_loses_no_change_of_postgres_18_b056() {
     storm(18);
 }
+
+/// Resident memory of the engine before anything is read and while a large transaction is.
+#[test]
+fn one_large_transaction_is_read_with_little_memory_b048() {
+    const ROWS: u64 = 300_000;
+    const MORE_KIB_MAX: u64 = 150 << 10;
+    let name = "postgres-large";
+    let server = Postgres::start(&scratch().join(format!("{name}-server")), 15).unwrap();
+    server.sql("CREATE TABLE kv (k int PRIMARY KEY, v text)").unwrap();
+    let stage = Stage::new(name);
+    let topic = format!("{name}-{}", seed());
+    stage
+        .site
+        .define(
+            name,
+            &definition(name, &topic, &server.url()).replace("batch_size = 200", "batch_size = 5000"),
+        )
+        .unwrap();
+    let mut daemon = stage.start();
+    daemon.wait_status(name, "running", Duration::from_secs(60)).unwrap();
+    let streaming = "SELECT 1 FROM pg_replication_slots WHERE active AND slot_name = 'ledger'";
+    wait_for("the stream", Duration::from_secs(60), || match server.sql(streaming)?.as_str() {
+        "1" => Ok(()),
+        other => Err(other.to_owned()),
+    })
+    .unwrap();
+    let before = daemon.resident_kib().unwrap();
+
+    // Some 120 MB of changes in one transaction.
+    server
+        .sql(&format!("INSERT INTO kv SELECT n, repeat('x', 300) FROM generate_series(1, {ROWS}) n"))
+        .unwrap();
+    let mut most = 0;
+    wait_for("every row", SETTLED_WITHIN, || {
+        most = most.max(daemon.resident_kib().unwrap());
+        match daemon.metric("picomq_connector_messages_sent_total", name).unwrap() as u64 {
+            ROWS => Ok(()),
+            sent => Err(format!("{sent} of {ROWS} rows")),
+        }
+    })
+    .unwrap();
+
+    daemon.terminate();
+    assert_eq!(daemon.wait_exit(Duration::from_secs(30)).unwrap().code(), Some(0));
+    assert!(most - before < MORE_KIB_MAX, "{before} KiB before, {most} KiB at most");
+}

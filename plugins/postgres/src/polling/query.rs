@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_quoted_and_values_are_bound_b030_b128() {
+    fn mixed_case_and_reserved_names_are_quoted_b030() {
         assert_eq!(
             polled().page_sql(Start::Cursor, 10),
             "SELECT \"id\", \"updatedAt\", \"select\", xmin::text FROM \"public\".\"Order\" WHERE \"updatedAt\" <= $1 AND \

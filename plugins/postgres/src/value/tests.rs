@@ -74,9 +74,14 @@ fn numbers_json_has_no_form_for_are_strings_b008() {
 }
 
 #[test]
-fn infinite_and_far_times_keep_their_text_b009_b010() {
+fn infinite_times_keep_their_sign_b009() {
     assert_eq!(text(&Kind::Timestamp, "infinity"), "\"infinity\"");
     assert_eq!(text(&Kind::TimestampTz, "-infinity"), "\"-infinity\"");
+    assert_eq!(text(&Kind::Text, "infinity"), "\"infinity\"");
+}
+
+#[test]
+fn far_times_keep_their_text_b010() {
     assert_eq!(text(&Kind::Text, "0044-03-15 BC"), "\"0044-03-15 BC\"");
     assert_eq!(text(&Kind::Timestamp, "294276-12-31 23:59:59.999999"), "\"294276-12-31T23:59:59.999999\"");
     assert_eq!(text(&Kind::Timestamp, "0044-03-15 01:02:03 BC"), "\"0044-03-15T01:02:03 BC\"");
