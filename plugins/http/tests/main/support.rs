@@ -17,6 +17,15 @@ use tokio::time::{sleep, timeout};
 /// Longer than anything takes; it only ends a test that would hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A port that nobody listens on, below the range from which the kernel takes those of outgoing connections.
+pub(crate) fn free_port() -> u16 {
+    let ports = std::iter::repeat_with(|| fastrand::u16(10_000..18_000)).take(1_000);
+    ports
+        .into_iter()
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a thousand ports are not all taken")
+}
+
 /// An open source.
 pub(crate) struct Open {
     pub(crate) bench: Arc<Bench<HttpSource>>,
