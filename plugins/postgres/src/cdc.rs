@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::client::{Connection, Purpose};
-use crate::config::SnapshotMode;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::position::Position;
@@ -193,7 +192,7 @@ impl Cdc {
                 run_plan(&mut sql, &plan).await?;
                 Phase::Stream(Position::at(lsn))
             }
-            Start::Intend | Start::Create | Start::Found(_) | Start::Resume => Phase::Intended,
+            Start::Intend | Start::Create | Start::Found(_) | Start::Resume | Start::Again => Phase::Intended,
         };
         let Settings { slot, publication, .. } = self.settings.clone();
         let Identity { system, timeline, database, .. } = server;
@@ -205,17 +204,25 @@ impl Cdc {
         self.saved(state).await;
         let Checked { start, mut sql, plan, replication, .. } = self.check().await?;
         run_plan(&mut sql, &plan).await?;
+        if start == Start::Again {
+            warn!(
+                slot = self.settings.slot,
+                "the server gave up the slot: it is made anew, and the tables are read again"
+            );
+            sql.simple(&slot::drop_sql(&self.settings.slot)).await?;
+        }
         let (start, exported) = match start {
             Start::Found(lsn) => (lsn, None),
-            Start::Create | Start::Intend | Start::Adopt(_) | Start::Resume => {
+            Start::Create | Start::Intend | Start::Adopt(_) | Start::Resume | Start::Again => {
                 self.create_slot(replication).await?
             }
         };
         info!(slot = self.settings.slot, %start, has_snapshot = exported.is_some(), "the slot is there");
         run.exported = exported;
-        self.watermark(state.at(match self.settings.snapshot {
-            SnapshotMode::Initial => Phase::Snapshot { start, progress: Progress::default() },
-            SnapshotMode::NoData => Phase::Stream(Position::at(start)),
+        self.watermark(state.at(if self.settings.snapshot.reads() {
+            Phase::Snapshot { start, progress: Progress::default() }
+        } else {
+            Phase::Stream(Position::at(start))
         }))
     }
 
@@ -229,7 +236,7 @@ impl Cdc {
     }
 
     async fn create_slot(&self, mut replication: Connection) -> Result<(Lsn, Option<Exported>), Error> {
-        let is_read = self.settings.snapshot == SnapshotMode::Initial;
+        let is_read = self.settings.snapshot.reads();
         let command = create_sql(&self.settings.slot, replication.version(), is_read);
         let answer = {
             let mut creating = std::pin::pin!(replication.simple(&command));
@@ -324,7 +331,10 @@ impl Cdc {
         let there = run.stream.take().filter(|stream| stream.at == *position);
         let stream = match there {
             Some(stream) => stream,
-            None => self.start_stream(state, position).await?,
+            None => match self.start_stream(state, position).await? {
+                Some(stream) => stream,
+                None => return self.watermark(state.at(Phase::Intended)),
+            },
         };
         // Waiting in its place: a poll that is dropped here leaves the stream as it is.
         let stream = run.stream.insert(stream);
@@ -350,8 +360,16 @@ impl Cdc {
         Saved::Cdc(CdcState { publication, ..state.at(Phase::Stream(position)) })
     }
 
-    async fn start_stream(&self, state: &CdcState, position: &Position) -> Result<Stream, SourceError> {
-        let Checked { mut sql, plan, replication, .. } = self.check().await?;
+    /// `None` when what follows the position is gone and everything is to begin again.
+    async fn start_stream(
+        &self,
+        state: &CdcState,
+        position: &Position,
+    ) -> Result<Option<Stream>, SourceError> {
+        let Checked { start, mut sql, plan, replication, .. } = self.check().await?;
+        if start == Start::Again {
+            return Ok(None);
+        }
         run_plan(&mut sql, &plan).await?;
         sql.close().await;
         let mut from = position.clone();
@@ -363,7 +381,7 @@ impl Cdc {
         let mut stream = Stream::start((&self.settings, &self.host), replication, &from, acked).await?;
         stream.at = position.clone();
         info!(from = %from.commit_end, inside = ?from.inside, "streaming");
-        Ok(stream)
+        Ok(Some(stream))
     }
 
     /// 18 passes changes over in silence when the publication is gone, so no position moves before we saw that it is there.

@@ -119,6 +119,18 @@ pub(crate) enum SnapshotMode {
     /// They are not read.
     #[serde(alias = "never")]
     NoData,
+    /// As `initial`, and once more whenever the server no longer has what follows the saved position.
+    WhenNeeded,
+}
+
+impl SnapshotMode {
+    /// Whether a new slot is followed by reading the tables.
+    pub(crate) fn reads(self) -> bool {
+        match self {
+            SnapshotMode::Initial | SnapshotMode::WhenNeeded => true,
+            SnapshotMode::NoData => false,
+        }
+    }
 }
 
 /// The form of a record.

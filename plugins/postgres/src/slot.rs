@@ -1,5 +1,6 @@
 //! The slot and the saved state, held against each other. Pure; every disagreement is an error with the way out, never a gap.
 
+use crate::config::SnapshotMode;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::quote;
@@ -18,6 +19,13 @@ pub(crate) struct SlotRow {
     pub(crate) wal_status: String,
     pub(crate) invalidation: Option<String>,
     pub(crate) is_temporary: bool,
+}
+
+impl SlotRow {
+    /// Whether the server has thrown away what the slot was to hold.
+    fn is_lost(&self) -> bool {
+        self.wal_status == "lost" || self.invalidation.is_some()
+    }
 }
 
 /// Who the server says it is.
@@ -42,6 +50,8 @@ pub(crate) enum Start {
     Adopt(Lsn),
     /// Go on.
     Resume,
+    /// What follows the saved position is gone, and the definition asks for a new snapshot then: make the slot anew.
+    Again,
 }
 
 /// Decides. `switched_at` is where the state's timeline ended, when the server is on a later one.
@@ -56,6 +66,11 @@ pub(crate) fn judge(
     switched_at: Option<Lsn>,
 ) -> Result<Start, Error> {
     let name = &settings.slot;
+    let may_begin_again = settings.snapshot == SnapshotMode::WhenNeeded;
+    if let (Some(state), true) = (state, may_begin_again && slot.is_some_and(SlotRow::is_lost)) {
+        same_server(state, settings, server, switched_at)?;
+        return Ok(Start::Again);
+    }
     if let Some(slot) = slot {
         usable(slot, settings, server)?;
     }
@@ -65,9 +80,10 @@ pub(crate) fn judge(
         (None, None) if settings.is_slot_ours => Ok(Start::Create),
         (None, None) => Err(missing_by_hand(settings)),
         (Some(slot), None) => confirmed(slot, name).map(Start::Found),
+        (None, Some(_)) if may_begin_again => Ok(Start::Again),
         (None, Some(saved)) => Err(Error::Refused(format!(
             "postgres.slot_missing: the replication slot `{name}` is gone, so the server no longer keeps what happened after {saved}: \
-             changes may be lost; to begin anew, stop this source and delete its state"
+             changes may be lost; to begin anew, stop this source and delete its state, or set snapshot_mode = \"when_needed\""
         ))),
         (Some(slot), Some(saved)) => {
             let confirmed = confirmed(slot, name)?;
@@ -101,11 +117,11 @@ fn usable(slot: &SlotRow, settings: &Settings, server: &Identity) -> Result<(), 
             slot.database, server.database
         )));
     }
-    if slot.wal_status == "lost" || slot.invalidation.is_some() {
+    if slot.is_lost() {
         let why = slot.invalidation.as_deref().unwrap_or("max_slot_wal_keep_size was exceeded");
         return Err(Error::Refused(format!(
             "postgres.slot_lost: the server gave up the slot `{name}` ({why}); what happened since is lost; to begin \
-             anew, stop this source, delete its state and run: {}",
+             anew, stop this source, delete its state and run: {} (or set snapshot_mode = \"when_needed\")",
             drop_sql(name)
         )));
     }
@@ -203,7 +219,8 @@ fn missing_by_hand(settings: &Settings) -> Error {
     ))
 }
 
-fn drop_sql(name: &str) -> String {
+/// What drops a slot.
+pub(crate) fn drop_sql(name: &str) -> String {
     format!("SELECT pg_drop_replication_slot({});", quote::literal(name))
 }
 

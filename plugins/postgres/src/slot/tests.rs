@@ -129,3 +129,21 @@ fn a_slot_still_being_made_is_waited_for() {
     assert!(error.to_string().contains("process 42"), "{error}");
     assert!(picomq_connector_sdk::Error::from(error).is_transient());
 }
+
+#[test]
+fn what_is_gone_begins_again_where_that_is_asked_for_and_what_was_moved_does_not() {
+    let settings = settings(json!({ "snapshot_mode": "when_needed" }));
+    let judged =
+        |slot: Option<&SlotRow>, state: &CdcState| judge(slot, Some(state), &settings, &server(), None);
+    let lost = SlotRow { wal_status: "lost".into(), ..slot(5) };
+    assert_eq!(judged(Some(&lost), &streaming(5)).unwrap(), Start::Again);
+    assert_eq!(judged(Some(&lost), &state(Phase::Intended)).unwrap(), Start::Again);
+    assert_eq!(judged(None, &streaming(5)).unwrap(), Start::Again);
+    assert_eq!(judged(Some(&slot(5)), &streaming(5)).unwrap(), Start::Resume);
+    assert!(judged(Some(&slot(6)), &streaming(5)).is_err());
+    assert!(judged(None, &CdcState { system: "8".into(), ..streaming(5) }).is_err());
+    assert!(
+        judge(Some(&lost), None, &settings, &server(), None).is_err(),
+        "a lost slot that is not known to be ours"
+    );
+}

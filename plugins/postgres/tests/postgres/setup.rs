@@ -289,3 +289,38 @@ async fn narrowing_the_tables_stops_their_rows_b060() {
     database.sql("INSERT INTO b VALUES (5)");
     assert_eq!(reading.records(1).await[0].data()["id"], 5);
 }
+
+#[tokio::test]
+async fn a_slot_that_the_server_gave_up_is_an_error_or_a_new_snapshot_as_asked() {
+    for version in VERSIONS {
+        let server = Server::start(version);
+        server.psql("postgres", "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'").unwrap();
+        server.psql("postgres", "ALTER SYSTEM SET max_wal_size = '32MB'").unwrap();
+        server.psql("postgres", "SELECT pg_reload_conf()").unwrap();
+        let database = Database::on(server);
+        database.sql(TABLE);
+        database.sql("INSERT INTO orders (v) VALUES ('old')");
+        let mut reading = Reading::streaming(&database, json!({})).await;
+        database.sql("INSERT INTO orders (v) VALUES ('read')");
+        reading.records(1).await;
+        let saved = reading.saved.clone();
+        drop(reading);
+        // The log moves on by several segments while nobody reads.
+        for _ in 0..4 {
+            database.sql("SELECT pg_logical_emit_message(false, 'x', repeat('y', 1000000)), pg_switch_wal()");
+        }
+        database.sql("INSERT INTO orders (v) VALUES ('missed')");
+        database.sql("CHECKPOINT");
+
+        let text = refusal(config(&database, json!({})), saved.clone()).await;
+        assert!(text.contains("postgres.slot_lost") && text.contains("when_needed"), "{text}");
+        let again = config(&database, json!({ "snapshot_mode": "when_needed" }));
+        let mut reading =
+            Reading::open(again, saved).await.unwrap_or_else(|error| panic!("{}", error.chain()));
+        let seen = reading.records(3).await;
+        assert!(seen.iter().all(|record| record.operation() == "READ"), "{seen:?}");
+        database.sql("INSERT INTO orders (v) VALUES ('next')");
+        let seen = reading.records(1).await;
+        assert_eq!((seen[0].operation(), &seen[0].data()["v"]), ("INSERT", &json!("next")));
+    }
+}
