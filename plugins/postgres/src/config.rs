@@ -61,6 +61,8 @@ pub struct PostgresConfig {
     pub(crate) decoding_work_mem: Option<String>,
     /// How much of the log the slot may hold before the check `slot_wal` fails, such as `10GB`.
     pub(crate) max_retained_wal: Option<String>,
+    /// How often a message of no meaning is written into the log, so that positions move where nobody else writes.
+    pub(crate) heartbeat_interval: Option<String>,
     /// Polling: the wait once every table was read to its end. Default `10s`.
     pub(crate) poll_interval: Option<String>,
     /// Polling: the column whose values grow. Default `id`.

@@ -17,6 +17,7 @@ const BATCH_SIZE_DEFAULT_POLLING: u32 = 1_000;
 /// A batch is cut at about so many bytes, so that memory stays small whatever the engine allows.
 const BATCH_BYTES: u64 = 8 << 20;
 const READ_LINGER_DEFAULT: Duration = Duration::from_millis(5);
+const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
 const READ_LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// As checked.
@@ -36,6 +37,7 @@ pub(crate) struct Settings {
     pub(crate) read_linger: Duration,
     pub(crate) decoding_work_mem: Option<String>,
     pub(crate) max_retained_wal: Option<u64>,
+    pub(crate) heartbeat_interval: Option<Duration>,
     pub(crate) polling: PollingSettings,
 }
 
@@ -95,6 +97,7 @@ impl PostgresConfig {
             read_linger: self.linger()?,
             decoding_work_mem: self.work_mem()?,
             max_retained_wal: self.max_retained_wal()?,
+            heartbeat_interval: self.heartbeat_interval()?,
             polling: PollingSettings::check(self)?,
         })
     }
@@ -178,6 +181,17 @@ impl PostgresConfig {
         }
     }
 
+    fn heartbeat_interval(&self) -> Result<Option<Duration>, Error> {
+        let Some(text) = &self.heartbeat_interval else { return Ok(None) };
+        match humantime::parse_duration(text) {
+            Ok(interval) if interval.is_zero() => Ok(None),
+            Ok(interval) if interval >= HEARTBEAT_MIN => Ok(Some(interval)),
+            Ok(_) | Err(_) => Err(Error::config(format!(
+                "heartbeat_interval = \"{text}\": right is a duration of 1s or more, such as 30s, or 0s for none"
+            ))),
+        }
+    }
+
     fn max_retained_wal(&self) -> Result<Option<u64>, Error> {
         let Some(text) = &self.max_retained_wal else { return Ok(None) };
         size(text).map(Some).ok_or_else(|| no_size("max_retained_wal", text))
@@ -248,6 +262,7 @@ mod tests {
             ("decoding_work_mem", json!("256")),
             ("decoding_work_mem", json!("1MB; drop table x")),
             ("max_retained_wal", json!("10 GB")),
+            ("heartbeat_interval", json!("10ms")),
             ("start_lsn", json!("0/1")),
             ("capture_operations", json!([])),
             ("capture_operations", json!(["MERGE"])),

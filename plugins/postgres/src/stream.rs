@@ -11,6 +11,7 @@ use picomq_connector_sdk::{Gauge, Host};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
+use tracing::warn;
 
 use crate::assembler::{Assembled, Assembler, Fed};
 use crate::client::{Connection, Purpose, frame};
@@ -95,6 +96,7 @@ impl Stream {
             next_confirm: now,
             next_idle: now + IDLE_EVERY,
             next_watch: now,
+            next_beat: settings.heartbeat_interval.map(|interval| now + interval),
             offered: from.commit_end,
             last_read: now,
             pause_until: None,
@@ -179,6 +181,7 @@ struct Reader {
     next_confirm: Instant,
     next_idle: Instant,
     next_watch: Instant,
+    next_beat: Option<Instant>,
     offered: Lsn,
     last_read: Instant,
     pause_until: Option<Instant>,
@@ -229,6 +232,7 @@ impl Reader {
         }
         self.send_status().await?;
         self.watch().await?;
+        self.beat().await?;
         let now = Instant::now();
         if self.assembler.has_records() {
             self.first_row.get_or_insert(now);
@@ -239,7 +243,14 @@ impl Reader {
         let pause_until = self.pause_until.filter(|until| *until > now);
         let linger_until =
             self.first_row.map(|first| first + self.settings.read_linger).filter(|_| !is_ready);
-        let wake = [Some(self.next_status), Some(self.next_watch), pause_until, linger_until, self.idle_at()];
+        let wake = [
+            Some(self.next_status),
+            Some(self.next_watch),
+            self.next_beat,
+            pause_until,
+            linger_until,
+            self.idle_at(),
+        ];
         let wake = wake.into_iter().flatten().filter(|at| *at > now).min().unwrap_or(self.next_status);
         let wake = wake.min(self.confirm_at(now));
         let (items, mut acked) = (self.items.clone(), self.acked.clone());
@@ -335,7 +346,23 @@ impl Reader {
             consumed += range.end;
         }
         self.connection.input.advance(consumed);
+        self.refuse_giant()?;
         Ok(drained)
+    }
+
+    /// Refuses a row that no batch could hold before it fills the memory. Twice the limit, since a bytea is sent longer than it is
+    /// written down.
+    fn refuse_giant(&self) -> Result<(), Error> {
+        let max = self.settings.cut.bytes_max.saturating_mul(2);
+        match frame::declared(&self.connection.input).filter(|bytes| *bytes > max) {
+            None => Ok(()),
+            Some(bytes) => Err(Error::Refused(format!(
+                "a change of {bytes} bytes follows {}, the limit of a batch is {} ([limits] batch_bytes); nothing was skipped: raise the \
+                 limit, or leave the large column out of the publication",
+                self.assembler.position().commit_end,
+                self.settings.cut.bytes_max
+            ))),
+        }
     }
 
     /// Confirms what was saved when it moved, and says that we live when it is time to.
@@ -368,6 +395,27 @@ impl Reader {
             self.assembler.has_records() || self.assembler.is_inside() || self.items.capacity() < AHEAD;
         let age_us = now_us().saturating_sub(self.assembler.newest_us());
         if is_behind { (age_us.max(0) as f64) / 1e6 } else { 0.0 }
+    }
+
+    /// Writes a message of no meaning into the log, which needs no table and no right, so that positions move where nobody else writes.
+    async fn beat(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        let Some(interval) =
+            self.settings.heartbeat_interval.filter(|_| self.next_beat.is_some_and(|at| at <= now))
+        else {
+            return Ok(());
+        };
+        self.next_beat = Some(now + interval);
+        let sent =
+            self.sql.simple("SELECT pg_catalog.pg_logical_emit_message(false, 'picomq', 'heartbeat')").await;
+        match sent {
+            Err(Error::Server(error)) => {
+                // A standby, or a right that was taken away: the stream itself is not touched by it.
+                warn!(%error, "no heartbeat could be written");
+                Ok(())
+            }
+            other => other.map(drop),
+        }
     }
 
     /// Tells, now and then, how much of the log the slot holds.

@@ -52,6 +52,12 @@ pub(crate) fn first(bytes: &[u8]) -> Result<Option<(u8, std::ops::Range<usize>)>
     Ok((bytes.len() >= end).then_some((header[0], HEADER_BYTES..end)))
 }
 
+/// How long the message is that `bytes` begin with, once its header is there.
+pub(crate) fn declared(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.first_chunk::<HEADER_BYTES>()?;
+    Some(u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize)
+}
+
 /// Takes the first message off `input`, if all of it is there.
 pub(crate) fn take(input: &mut BytesMut) -> Result<Option<Frame>, Error> {
     let Some((tag, range)) = first(input)? else { return Ok(None) };
@@ -202,6 +208,12 @@ mod tests {
         assert_eq!((frame.tag, &frame.body[..]), (b'Z', &b"I"[..]));
         assert!(take(&mut input).unwrap().is_none());
         assert_eq!(&input[..], b"C");
+    }
+
+    #[test]
+    fn the_length_is_known_before_the_message_is_there() {
+        assert_eq!(declared(b"d\0\x10\0\0abc"), Some(1 << 20));
+        assert_eq!(declared(b"d\0\x10\0"), None);
     }
 
     #[test]

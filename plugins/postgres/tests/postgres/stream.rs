@@ -224,3 +224,20 @@ async fn a_server_stops_in_time_and_nothing_acknowledged_comes_again_after_a_sto
         }
     }
 }
+
+#[tokio::test]
+async fn heartbeats_move_the_slot_where_nobody_writes_and_are_no_records() {
+    for version in VERSIONS {
+        let database = Database::new(version);
+        database.sql(TABLE);
+        let mut reading = Reading::streaming(&database, json!({ "heartbeat_interval": "1s" })).await;
+        let before = database.confirmed(&database.name);
+        // A watermark, at most one in ten seconds.
+        assert_eq!(reading.step().await.unwrap(), []);
+        let until = tokio::time::Instant::now() + Duration::from_secs(10);
+        while database.confirmed(&database.name) == before {
+            assert!(tokio::time::Instant::now() < until, "the slot does not follow the heartbeats");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
