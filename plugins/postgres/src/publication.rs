@@ -47,7 +47,11 @@ pub(crate) fn plan(
     all: &[TableRow],
     settings: &Settings,
 ) -> Result<Plan, Error> {
-    let wanted = wanted(all, settings)?;
+    let mut wanted = wanted(all, settings)?;
+    if let Some(publication) = publication.filter(|_| settings.tables.is_all()) {
+        // Without a list the tables are those of the publication, whoever chose them.
+        wanted.retain(|table| is_published(publication, table));
+    }
     let mut plan = Plan::default();
     let name = identifier(&settings.publication);
     match publication {
@@ -244,6 +248,17 @@ mod tests {
         let text = plan(Some(&published(&["a"])), &all, &settings).unwrap_err().to_string();
         assert!(text.contains("ADD TABLE \"public\".\"b\""), "{text}");
         assert_eq!(plan(Some(&published(&["a", "b"])), &all, &settings).unwrap().sql, None);
+    }
+
+    #[test]
+    fn without_a_list_the_tables_are_those_of_the_publication_and_none_is_added() {
+        let bare = TableRow { has_identity: false, ..table("public", "c") };
+        let all = [table("public", "a"), table("public", "b"), bare];
+        for is_ours in [true, false] {
+            let settings = settings(json!({ "create_publication": is_ours }));
+            let plan = plan(Some(&published(&["a"])), &all, &settings).unwrap();
+            assert_eq!(plan, Plan { tables: vec![TableName::new("public", "a")], ..Plan::default() });
+        }
     }
 
     #[test]

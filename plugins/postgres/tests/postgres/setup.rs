@@ -324,3 +324,19 @@ async fn a_slot_that_the_server_gave_up_is_an_error_or_a_new_snapshot_as_asked()
         assert_eq!((seen[0].operation(), &seen[0].data()["v"]), ("INSERT", &json!("next")));
     }
 }
+
+#[tokio::test]
+async fn a_publication_made_by_hand_says_which_tables_are_read() {
+    for version in VERSIONS {
+        let database = Database::new(version);
+        database.sql("CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY); INSERT INTO a VALUES (1); INSERT INTO b VALUES (2)");
+        database.sql("CREATE PUBLICATION picomq_publication FOR TABLE a");
+        let settings = json!({ "create_publication": false, "snapshot_mode": "initial" });
+        let mut reading = Reading::open(config(&database, settings), None).await.unwrap();
+        assert_eq!(reading.records(1).await[0].data()["id"], 1);
+        database.sql("INSERT INTO b VALUES (3)");
+        database.sql("INSERT INTO a VALUES (4)");
+        assert_eq!(reading.records(1).await[0].data()["id"], 4);
+        assert_eq!(database.sql("SELECT count(*) FROM pg_publication_tables"), "1");
+    }
+}
