@@ -340,3 +340,36 @@ async fn a_publication_made_by_hand_says_which_tables_are_read() {
         assert_eq!(database.sql("SELECT count(*) FROM pg_publication_tables"), "1");
     }
 }
+
+#[tokio::test]
+async fn the_role_of_the_documentation_may_all_it_needs_and_is_told_what_it_may_not() {
+    for version in VERSIONS {
+        let database = Database::new(version);
+        database.sql(TABLE);
+        database.sql("INSERT INTO orders (v) VALUES ('old')");
+        let role = format!("reader_{}", database.name);
+        database.sql(&format!(
+            "CREATE ROLE {role} LOGIN REPLICATION PASSWORD 'word'; GRANT SELECT ON orders TO {role}"
+        ));
+        let url = database.url().replace("postgres:secret", &format!("{role}:word"));
+        let settings = config(
+            &database,
+            json!({ "connection_string": url, "tables": ["orders"], "snapshot_mode": "initial" }),
+        );
+        let mut reading =
+            Reading::open(settings.clone(), None).await.unwrap_or_else(|error| panic!("{}", error.chain()));
+        assert_eq!(reading.step().await.unwrap(), []);
+        let text = reading.step().await.unwrap_err().chain();
+        assert!(
+            text.contains("run: CREATE PUBLICATION \"picomq_publication\" FOR TABLE \"public\".\"orders\""),
+            "{text}"
+        );
+
+        database.sql(
+            "CREATE PUBLICATION picomq_publication FOR TABLE orders WITH (publish_via_partition_root = true)",
+        );
+        assert_eq!(reading.records(1).await[0].data()["v"], "old");
+        database.sql("INSERT INTO orders (v) VALUES ('new')");
+        assert_eq!(reading.records(1).await[0].data()["v"], "new");
+    }
+}
