@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::client::{Connection, Purpose};
+use crate::config::SnapshotMode;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::position::Position;
@@ -126,6 +127,8 @@ impl Cdc {
                     self.read_tables(&mut run, &state, *start, progress).await
                 }
                 Phase::Stream(position) => self.read_stream(&mut run, &state, position).await,
+                // Until it is asked to end.
+                Phase::Done => std::future::pending().await,
             },
         }
     }
@@ -237,7 +240,7 @@ impl Cdc {
 
     async fn create_slot(&self, mut replication: Connection) -> Result<(Lsn, Option<Exported>), Error> {
         let is_read = self.settings.snapshot.reads();
-        let command = create_sql(&self.settings.slot, replication.version(), is_read);
+        let command = create_sql(&self.settings, replication.version());
         let answer = {
             let mut creating = std::pin::pin!(replication.simple(&command));
             match timeout(SLOT_PATIENCE, creating.as_mut()).await {
@@ -279,7 +282,12 @@ impl Cdc {
                     let Some((table, entered)) = self.next_table(run, &progress).await? else {
                         info!(%start, "the snapshot is read");
                         run.exported = None;
-                        return self.watermark(state.at(Phase::Stream(Position::at(start))));
+                        return self.watermark(state.at(match self.settings.snapshot {
+                            SnapshotMode::InitialOnly => Phase::Done,
+                            SnapshotMode::Initial | SnapshotMode::NoData | SnapshotMode::WhenNeeded => {
+                                Phase::Stream(Position::at(start))
+                            }
+                        }));
                     };
                     let exported = run.exported.as_ref();
                     (TableReader::open(&self.settings, exported, &table, &entered).await?, entered)
@@ -420,17 +428,19 @@ async fn run_plan(sql: &mut Connection, plan: &Plan) -> Result<(), Error> {
     }
 }
 
-fn create_sql(slot: &str, version: u32, exports: bool) -> String {
-    let slot = quote::identifier(slot);
-    let failover = if version >= 17 { ", FAILOVER true" } else { "" };
-    match (version >= 15, exports) {
-        (true, true) => {
-            format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput (SNAPSHOT 'export'{failover})")
-        }
-        (true, false) => {
-            format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput (SNAPSHOT 'nothing'{failover})")
-        }
-        (false, true) => format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput EXPORT_SNAPSHOT"),
-        (false, false) => format!("CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput NOEXPORT_SNAPSHOT"),
-    }
+fn create_sql(settings: &Settings, version: u32) -> String {
+    let is_temporary = settings.snapshot == SnapshotMode::InitialOnly;
+    let temporary = if is_temporary { " TEMPORARY" } else { "" };
+    // A standby keeps a copy of it, where the server can do that.
+    let failover = if version >= 17 && !is_temporary { ", FAILOVER true" } else { "" };
+    let options = match (version >= 15, settings.snapshot.reads()) {
+        (true, true) => format!("(SNAPSHOT 'export'{failover})"),
+        (true, false) => format!("(SNAPSHOT 'nothing'{failover})"),
+        (false, true) => "EXPORT_SNAPSHOT".to_owned(),
+        (false, false) => "NOEXPORT_SNAPSHOT".to_owned(),
+    };
+    format!(
+        "CREATE_REPLICATION_SLOT {}{temporary} LOGICAL pgoutput {options}",
+        quote::identifier(&settings.slot)
+    )
 }

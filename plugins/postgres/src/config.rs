@@ -118,6 +118,8 @@ pub(crate) enum SnapshotMode {
     /// They are read once, then the changes follow from exactly there.
     #[default]
     Initial,
+    /// They are read once, and that is all.
+    InitialOnly,
     /// They are not read.
     #[serde(alias = "never")]
     NoData,
@@ -129,7 +131,7 @@ impl SnapshotMode {
     /// Whether a new slot is followed by reading the tables.
     pub(crate) fn reads(self) -> bool {
         match self {
-            SnapshotMode::Initial | SnapshotMode::WhenNeeded => true,
+            SnapshotMode::Initial | SnapshotMode::InitialOnly | SnapshotMode::WhenNeeded => true,
             SnapshotMode::NoData => false,
         }
     }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::quote;
 use crate::settings::Settings;
-use crate::state::CdcState;
+use crate::state::{CdcState, Phase};
 
 /// One row of `pg_replication_slots`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,6 +65,12 @@ pub(crate) fn judge(
     server: &Identity,
     switched_at: Option<Lsn>,
 ) -> Result<Start, Error> {
+    if settings.snapshot == SnapshotMode::InitialOnly {
+        return judge_snapshot(state, settings, server, switched_at);
+    }
+    if state.is_some_and(|state| state.phase == Phase::Done) {
+        return Err(other_kind("initial_only, which was done", "another"));
+    }
     let name = &settings.slot;
     let may_begin_again = settings.snapshot == SnapshotMode::WhenNeeded;
     if let (Some(state), true) = (state, may_begin_again && slot.is_some_and(SlotRow::is_lost)) {
@@ -98,6 +104,29 @@ pub(crate) fn judge(
             Ok(Start::Resume)
         }
     }
+}
+
+/// For a source that reads the tables and no more: its slot is a temporary one, for the snapshot's sake.
+fn judge_snapshot(
+    state: Option<&CdcState>,
+    settings: &Settings,
+    server: &Identity,
+    switched_at: Option<Lsn>,
+) -> Result<Start, Error> {
+    let Some(state) = state else { return Ok(Start::Intend) };
+    same_server(state, settings, server, switched_at)?;
+    match state.phase {
+        Phase::Intended => Ok(Start::Create),
+        Phase::Snapshot { .. } | Phase::Done => Ok(Start::Resume),
+        Phase::Stream(_) => Err(other_kind("a source that streams", "initial_only")),
+    }
+}
+
+fn other_kind(saved: &str, wanted: &str) -> Error {
+    Error::Refused(format!(
+        "postgres.snapshot_mode: the saved state is of {saved}, the definition says {wanted}; set snapshot_mode back, or stop this \
+         source and delete its state to begin anew"
+    ))
 }
 
 fn usable(slot: &SlotRow, settings: &Settings, server: &Identity) -> Result<(), Error> {

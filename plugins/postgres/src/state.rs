@@ -44,6 +44,8 @@ pub(crate) enum Phase {
         progress: Progress,
     },
     Stream(Position),
+    /// The tables were read, and no more was asked for.
+    Done,
 }
 
 /// How far the snapshot came. Tables are read in the order of their names.
@@ -68,7 +70,7 @@ impl CdcState {
     /// What the slot may be told: everything before it was delivered and saved.
     pub(crate) fn confirmed(&self) -> Option<Lsn> {
         match &self.phase {
-            Phase::Intended => None,
+            Phase::Intended | Phase::Done => None,
             Phase::Snapshot { start, .. } => Some(*start),
             Phase::Stream(position) => Some(position.commit_end),
         }

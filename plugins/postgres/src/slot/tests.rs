@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::PostgresConfig;
 use crate::position::Position;
-use crate::state::Phase;
 
 fn settings(more: Value) -> Settings {
     let mut config =
@@ -146,4 +145,15 @@ fn what_is_gone_begins_again_where_that_is_asked_for_and_what_was_moved_does_not
         judge(Some(&lost), None, &settings, &server(), None).is_err(),
         "a lost slot that is not known to be ours"
     );
+}
+
+#[test]
+fn a_snapshot_alone_wants_no_slot_and_takes_no_state_of_another_kind() {
+    let only = settings(json!({ "snapshot_mode": "initial_only" }));
+    let judged = |state: Option<&CdcState>| judge(None, state, &only, &server(), None);
+    assert_eq!(judged(None).unwrap(), Start::Intend);
+    assert_eq!(judged(Some(&state(Phase::Intended))).unwrap(), Start::Create);
+    assert_eq!(judged(Some(&state(Phase::Done))).unwrap(), Start::Resume);
+    assert!(judged(Some(&streaming(5))).is_err());
+    assert!(refusal(None, Some(&state(Phase::Done)), json!({})).starts_with("postgres.snapshot_mode"));
 }

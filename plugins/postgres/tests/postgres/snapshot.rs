@@ -126,3 +126,23 @@ async fn row_filters_and_column_lists_of_the_publication_count_for_the_snapshot_
         assert_eq!(seen[0].data(), &json!({"id": 8, "v": "v"}));
     }
 }
+
+#[tokio::test]
+async fn a_snapshot_alone_reads_every_row_and_leaves_no_slot() {
+    for version in VERSIONS {
+        let database = Database::new(version);
+        database.sql("CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 30)");
+        let settings = config(&database, json!({ "snapshot_mode": "initial_only", "batch_size": 12 }));
+        let mut reading = Reading::open(settings.clone(), None).await.unwrap();
+        let mut seen = reading.records(12).await;
+        reading = reading.killed(settings.clone()).await;
+        seen.extend(reading.records(18).await);
+        assert_eq!(ids(&seen), (1..=30).collect::<Vec<i64>>());
+        assert_eq!(reading.step().await.unwrap(), []);
+        database.sql("INSERT INTO a VALUES (31)");
+        reading.nothing().await;
+        let mut reading = reading.again(settings).await;
+        reading.nothing().await;
+        assert_eq!(database.confirmed(&database.name), "");
+    }
+}
