@@ -89,6 +89,10 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::QUIT);
         let _ = self.child.wait();
+        // What a failed test left stays there to be looked at.
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.dir);
+        }
     }
 }
 
