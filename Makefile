@@ -34,6 +34,8 @@ DESTDIR ?=
 # /usr/local/lib is where the daemon looks by itself; any other folder must stand in [plugins] directories.
 PLUGINS ?= $(PREFIX)/lib
 CARGO_FLAGS ?=
+to = $(DESTDIR)$(PREFIX)
+completions := $(addprefix share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 plugins := $(patsubst plugins/%/Cargo.toml,%,$(filter-out plugins/sdk/%,$(wildcard plugins/*/Cargo.toml)))
 
 .NOTPARALLEL:
@@ -54,14 +56,18 @@ run: build-packages
 	$(cargo) build --locked --release -p pico-connectors -p picomq-connector-random-source -p picomq-connector-http-source -p picomq-connector-postgres-source
 	$(target)/release/pico-connectors run --config $(CONFIG)
 
-## Builds for speed and installs binary, plugins and systemd unit under PREFIX=/usr/local.
+## Builds for speed and installs binary, plugins, unit, manual and completions under PREFIX=/usr/local.
 install: build-packages
 	$(cargo) build --locked --release $(CARGO_FLAGS) -p pico-connectors $(plugins:%=-p picomq-connector-%-source)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PLUGINS) $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 0755 $(target)/release/pico-connectors $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PLUGINS) $(addprefix $(to)/,bin lib/systemd/system $(completions) share/man/man1)
+	install -m 0755 $(target)/release/pico-connectors $(to)/bin/
 	install -m 0644 $(plugins:%=$(target)/release/libpicomq_connector_%_source.so) $(DESTDIR)$(PLUGINS)/
-	sed 's#@PREFIX@#$(PREFIX)#' config/deploy/pico-connectors.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/pico-connectors.service
-	@echo "installed under $(DESTDIR)$(PREFIX): try \`pico-connectors plugins\`, then write /etc/pico-connectors/config.toml"
+	sed 's#@PREFIX@#$(PREFIX)#' config/deploy/pico-connectors.service > $(to)/lib/systemd/system/pico-connectors.service
+	$(to)/bin/pico-connectors man --dir $(to)/share/man/man1
+	$(to)/bin/pico-connectors completions bash > $(to)/share/bash-completion/completions/pico-connectors
+	$(to)/bin/pico-connectors completions zsh > $(to)/share/zsh/site-functions/_pico-connectors
+	$(to)/bin/pico-connectors completions fish > $(to)/share/fish/vendor_completions.d/pico-connectors.fish
+	@echo "installed under $(to): try \`pico-connectors plugins\`, then write /etc/pico-connectors/config.toml"
 
 ## Format, lints, tests that need no servers, house rules. For while you work.
 check: build-packages
