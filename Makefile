@@ -53,7 +53,7 @@ demo: build-packages
 
 ## Runs the daemon, built for speed, on CONFIG=config.toml.
 run: build-packages
-	$(cargo) build --locked --release -p pico-connectors -p picomq-connector-random-source -p picomq-connector-http-source -p picomq-connector-postgres-source
+	$(cargo) build --locked --release -p pico-connectors $(plugins:%=-p picomq-connector-%-source)
 	$(target)/release/pico-connectors run --config $(CONFIG)
 
 ## Builds for speed and installs binary, plugins, unit, manual and completions under PREFIX=/usr/local.
@@ -116,7 +116,7 @@ chaos: packages fetch
 
 ## Engine against a bare loop on real Kafka, footprint, cost of tree and routing. About 30 minutes.
 bench: packages fetch
-	$(cargo) build --locked --release -p pico-connectors -p picomq-connector-random-source -p picomq-connector-http-source -p picomq-connector-postgres-source
+	$(cargo) build --locked --release -p pico-connectors $(plugins:%=-p picomq-connector-%-source)
 	$(cargo) bench --locked -p pico-record -p pico-actors
 	$(cargo) bench --locked -p chaos-tests
 
