@@ -134,6 +134,8 @@ pub struct Totals {
     pub messages_produced: u64,
     /// Records acknowledged, once, when their batch is acked.
     pub messages_sent: u64,
+    /// Records that a rule dropped or `[errors]` skipped, when their batch is acked.
+    pub messages_filtered: u64,
     /// Nacks and poll errors.
     pub errors: u64,
 }

@@ -94,6 +94,7 @@ impl SupervisorState {
         metrics.dead_letters.increment(u64::from(counts.dead_letters));
         metrics.bytes_sent.increment(counts.bytes);
         self.totals.messages_sent += sent;
+        self.totals.messages_filtered += u64::from(counts.filtered);
         self.rate.add(counts.delivered - counts.dead_letters, std::time::Instant::now());
         if self.spec.definition.verbose {
             tracing::info!(number, records = counts.delivered, bytes = counts.bytes, "batch acked");

@@ -1,5 +1,7 @@
 //! `[errors]` in a running source: a poisoned record among good ones.
 
+use std::time::Duration;
+
 use pico_actors::testing::{BrokerFault, PluginFault};
 use pico_config::{ErrorPolicy, OnRecordError};
 use picomq_connector_sdk::Verdict;
@@ -43,7 +45,7 @@ async fn a_dead_letter_lets_its_batch_pass_and_nothing_is_nacked() {
             break;
         }
         // Counted when the plugin took the Ack, which it may have said a moment before.
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(sent, 29, "a dead letter is not among the sent");
 }
@@ -79,6 +81,12 @@ async fn a_skipped_record_is_nowhere_and_the_rest_of_its_batch_is() {
     world.until_all_acked().await;
 
     assert_eq!(log(&world), ((1..10).collect(), 0));
+    let counted = async {
+        while world.engine.totals().await[0].1.messages_filtered != 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), counted).await.expect("it is counted as filtered");
 }
 
 #[tokio::test(start_paused = true)]

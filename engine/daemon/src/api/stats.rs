@@ -47,8 +47,6 @@ struct Connector {
     enabled: bool,
     #[serde(flatten)]
     totals: Totals,
-    /// Nothing filters records yet; the name is known, so it is there.
-    messages_filtered: u64,
 }
 
 /// The process and all its sources.
@@ -90,6 +88,5 @@ fn connector(api: &Api, source: &SourceView, totals: &BTreeMap<String, Totals>) 
         status: source.status,
         enabled: source.enabled,
         totals: totals.get(&source.key).copied().unwrap_or_default(),
-        messages_filtered: 0,
     }
 }
