@@ -30,7 +30,10 @@ fuzz_target!(|bytes: &[u8]| {
     for schema in [bytes, &schema] {
         if let Some(mut codec) = compile(schema) {
             fuzz::both_ways(&mut codec, bytes);
-            fuzz::both_ways(&mut codec, br#"{"needed":"x","point":{"x":1,"y":2,"on":true},"swords":[{"name":"s"}]}"#);
+            fuzz::both_ways(
+                &mut codec,
+                br#"{"needed":"x","point":{"x":1,"y":2,"on":true},"swords":[{"name":"s"}]}"#,
+            );
         }
     }
 });

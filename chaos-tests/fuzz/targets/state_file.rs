@@ -6,7 +6,11 @@ use pico_state::{decode, encode};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(found) = decode(bytes) {
-        assert_eq!(encode(found.life, found.number, &found.state), bytes, "read, but not as it would be written");
+        assert_eq!(
+            encode(found.life, found.number, &found.state),
+            bytes,
+            "read, but not as it would be written"
+        );
     }
     let Some((head, state)) = bytes.split_at_checked(20) else { return };
     let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));

@@ -36,7 +36,7 @@ fn actions(first: &FieldPath, second: &FieldPath) -> Vec<Action> {
 /// What leaves, or nothing.
 fn run(transforms: &[Transform], payload: &[u8]) -> Option<Vec<u8>> {
     let blocks = [TopicBlock::new(Rule::Static("t".to_owned()))];
-    let mut path = RecordPath::new(&blocks, &Limits::default()).unwrap().with_transforms(transforms);
+    let mut path = RecordPath::new(&blocks, &Limits::default()).unwrap().with_transforms(transforms).unwrap();
     let mut batch = Batch::new(Schema::Json);
     batch.push(Record::new(payload));
     let routed = path.route(GuestBatch::from_batch(batch), Provenance { life: 1, number: 1 }).ok()?;

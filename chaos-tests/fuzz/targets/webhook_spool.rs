@@ -12,7 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Json, Format::Text, Format::Raw] {
         let _ = format.check(bytes);
     }
-    assert!(gunzip(bytes, 1 << 16).is_ok_and(|plain| plain.len() <= 1 << 16) || gunzip(bytes, 1 << 16).is_err());
+    assert!(
+        gunzip(bytes, 1 << 16).is_ok_and(|plain| plain.len() <= 1 << 16) || gunzip(bytes, 1 << 16).is_err()
+    );
     if let Ok(post) = Post::decode(bytes) {
         let mut again = Vec::new();
         post.encode(&mut again);

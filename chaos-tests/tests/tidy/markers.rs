@@ -5,6 +5,8 @@ use crate::tree::{File, Tree};
 
 /// In pieces, so that this file does not find itself.
 const ANYWHERE: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+/// What a merge leaves that was not resolved.
+const MERGED: [&str; 2] = [concat!("<<<<", "<<< "), concat!(">>>>", ">>> ")];
 const IN_CODE: [&str; 4] = ["dbg!(", "todo!(", "unimplemented!(", "#[ignore"];
 
 /// Every leftover marker.
@@ -21,6 +23,9 @@ fn markers(file: &File) -> Vec<String> {
         let is_alone = |at: usize| !is_letter(at.checked_sub(1)) && !is_letter(Some(at + marker.len()));
         found.extend(file.text.match_indices(marker).filter(|(at, _)| is_alone(*at)));
     }
+    for marker in MERGED {
+        found.extend(file.text.match_indices(marker));
+    }
     let code = if file.is_rust() { code(&file.text) } else { String::new() };
     for marker in IN_CODE {
         found.extend(code.match_indices(marker).map(|(at, _)| (at, marker)));
@@ -32,8 +37,14 @@ fn markers(file: &File) -> Vec<String> {
 fn markers_are_found_in_code_comments_and_docs() {
     let planted =
         format!("// {}: later\nfn f() {{ todo!() }}\n#[ignore = \"slow\"]\n// dbg!(x)\n", ANYWHERE[0]);
-    let tree = Tree::planted(&[("a.rs", &planted), ("docs/b.md", ANYWHERE[1]), ("c.sh", "mktemp a.XXXXXX")]);
+    let merge = format!("[dependencies]\n{}HEAD\n", MERGED[0]);
+    let tree = Tree::planted(&[
+        ("a.rs", &planted),
+        ("docs/b.md", ANYWHERE[1]),
+        ("c.sh", "mktemp a.XXXXXX"),
+        ("d.toml", &merge),
+    ]);
     let findings = left_over(&tree);
-    assert_eq!(findings.len(), 4, "{findings:?}");
+    assert_eq!(findings.len(), 5, "{findings:?}");
     assert!(findings[1].starts_with("a.rs:2: todo!("), "{findings:?}");
 }
