@@ -12,6 +12,8 @@ use crate::codec::trouble::Trouble;
 const IDENTIFIER: &[u8] = b"BFBS";
 /// Objects, enums, fields and values together; bounds what a damaged schema can make.
 const PARTS_MAX: usize = 100_000;
+/// A table's vtable has a u16 for each field.
+const VTABLE_SLOT_BYTES: usize = 2;
 
 /// A schema made ready.
 #[derive(Debug)]
@@ -165,6 +167,23 @@ impl Layout {
                         .in_field(&object.name));
                 }
             }
+            self.check_places(object)?;
+        }
+        Ok(())
+    }
+
+    /// No two fields share a place: what one wrote the other would read.
+    fn check_places(&self, object: &Object) -> Result<(), Trouble> {
+        for pair in object.fields.windows(2) {
+            let [former, field] = pair else { continue };
+            let size = if object.is_struct { self.inline_size(&former.of, 0)? } else { VTABLE_SLOT_BYTES };
+            if field.slot < former.slot + size {
+                let reason = format!("it shares its place with {:?}", former.name);
+                return Err(Trouble::new(reason).in_field(&field.name).in_field(&object.name));
+            }
+        }
+        if object.positions.len() < object.fields.len() {
+            return Err(Trouble::new("two fields bear one name").in_field(&object.name));
         }
         Ok(())
     }

@@ -110,6 +110,15 @@ fn an_offset_that_leads_back_is_refused() {
 }
 
 #[test]
+fn a_schema_whose_fields_share_a_place_is_refused() {
+    let mut schema = SCHEMA.to_vec();
+    // The offset of a_short's slot within its part of the schema: the slot is then read from its default.
+    schema[2650] = 56;
+    let refused = FlatBuffer::compile(&schema, None).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("it shares its place with"), "{refused}");
+}
+
+#[test]
 fn a_file_that_is_no_binary_schema_says_so() {
     for (file, root, part) in [
         (&b"namespace shop;"[..], None, "flatc --binary --schema"),
