@@ -60,8 +60,8 @@ run: build-packages
 install: build-packages
 	$(cargo) build --locked --release $(CARGO_FLAGS) -p pico-connectors $(plugins:%=-p picomq-connector-%-source)
 	install -d $(DESTDIR)$(PLUGINS) $(addprefix $(to)/,bin lib/systemd/system $(completions) share/man/man1)
-	install -m 0755 $(target)/release/pico-connectors $(to)/bin/
-	install -m 0644 $(plugins:%=$(target)/release/libpicomq_connector_%_source.so) $(DESTDIR)$(PLUGINS)/
+	install -s -m 0755 $(target)/release/pico-connectors $(to)/bin/
+	install -s -m 0644 $(plugins:%=$(target)/release/libpicomq_connector_%_source.so) $(DESTDIR)$(PLUGINS)/
 	sed 's#@PREFIX@#$(PREFIX)#' config/deploy/pico-connectors.service > $(to)/lib/systemd/system/pico-connectors.service
 	$(to)/bin/pico-connectors man --dir $(to)/share/man/man1
 	$(to)/bin/pico-connectors completions bash > $(to)/share/bash-completion/completions/pico-connectors
