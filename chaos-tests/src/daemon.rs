@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -115,6 +115,22 @@ impl Daemon {
     pub fn inside(&self, path: &Path) -> PathBuf {
         let relative = path.strip_prefix("/").unwrap_or(path);
         Path::new("/proc").join(self.child.id().to_string()).join("root").join(relative)
+    }
+
+    /// Remounts a folder in this process's own mount namespace: `ro` or `rw`.
+    pub fn remount(&self, folder: &Path, mode: &str) -> Result<()> {
+        let mut nsenter = Command::new("nsenter");
+        nsenter.args(["--preserve-credentials", "-U", "-m", "-t", &self.child.id().to_string()]);
+        nsenter.args(["mount", "-o", &format!("remount,{mode}")]).arg(folder);
+        let output = nsenter.output().map_err(Error::io("start nsenter"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Error::Ended {
+                program: format!("mount -o remount,{mode}"),
+                status: output.status.to_string(),
+                log: String::from_utf8_lossy(&output.stderr).into_owned(),
+            }),
+        }
     }
 
     /// One request to its API.

@@ -3,9 +3,9 @@
 //! The server itself is fetched and started by `services/kafka/kafka.sh`. It ends when the test's process ends,
 //! however that ends: it holds the other end of the server's stdin.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ports::free_port;
 use crate::wait::wait_for;
-use crate::{Error, Result, admin, daemon, site};
+use crate::{Error, Result, admin, daemon, services, site};
 
 /// The first start fetches 54 MB with Maven; later ones take 4 to 6 seconds on a quiet machine.
 const READY_WITHIN: Duration = Duration::from_secs(180);
@@ -222,19 +222,8 @@ impl Drop for Kafka {
 }
 
 fn spawn(dir: &Path, switches: &Switches, ports: &Ports, remove: bool) -> Result<Child> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("services/kafka/kafka.sh");
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(dir.join("server.log"))
-        .map_err(Error::io(format!("write a log under {}", dir.display())))?;
-    let errors = log.try_clone().map_err(Error::io("share the log file"))?;
-    let mut command = Command::new(&script);
-    command
-        .env("DATA_DIR", dir)
-        .env("PORT", ports.plain.to_string())
-        .env("CONTROLLER_PORT", ports.controller.to_string())
-        .env("STOP_ON_EOF", "1");
+    let mut command = services::server("kafka/kafka.sh", dir, ports.plain)?;
+    command.env("CONTROLLER_PORT", ports.controller.to_string());
     let switched = [
         (switches.proxied, "PROXIED_PORT", ports.proxied),
         (switches.proxied, "PROXY_PORT", ports.proxy),
@@ -251,10 +240,5 @@ fn spawn(dir: &Path, switches: &Switches, ports: &Ports, remove: bool) -> Result
     if remove {
         command.env("REMOVE_AT_END", "1");
     }
-    command
-        .stdin(Stdio::piped())
-        .stdout(log)
-        .stderr(errors)
-        .spawn()
-        .map_err(Error::io(format!("start {}", script.display())))
+    command.spawn().map_err(Error::io("start Kafka"))
 }

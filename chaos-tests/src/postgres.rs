@@ -3,16 +3,16 @@
 //! The server is fetched and started by `services/postgres/postgres.sh`. It ends when the test's process ends, however that ends:
 //! it holds the other end of the server's stdin.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ports::free_port;
 use crate::wait::wait_for;
-use crate::{Error, Result};
+use crate::{Error, Result, services};
 
 /// The first start of a version may fetch it; later ones take two seconds on a quiet machine.
 const READY_WITHIN: Duration = Duration::from_secs(180);
@@ -106,21 +106,6 @@ fn psql(port: u16, sql: &str) -> std::result::Result<String, String> {
 }
 
 fn spawn(dir: &Path, port: u16, version: u32) -> Result<Child> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("services/postgres/postgres.sh");
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(dir.join("server.log"))
-        .map_err(Error::io(format!("write a log under {}", dir.display())))?;
-    let errors = log.try_clone().map_err(Error::io("share the log file"))?;
-    Command::new(&script)
-        .env("DATA_DIR", dir)
-        .env("PORT", port.to_string())
-        .env("VERSION", version.to_string())
-        .env("STOP_ON_EOF", "1")
-        .stdin(Stdio::piped())
-        .stdout(log)
-        .stderr(errors)
-        .spawn()
-        .map_err(Error::io(format!("start {}", script.display())))
+    let mut command = services::server("postgres/postgres.sh", dir, port)?;
+    command.env("VERSION", version.to_string()).spawn().map_err(Error::io("start PostgreSQL"))
 }

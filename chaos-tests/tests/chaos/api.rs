@@ -3,7 +3,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use chaos_tests::campaign::{Campaign, seed};
 use chaos_tests::daemon::Daemon;
 use chaos_tests::kafka::Kafka;
 use chaos_tests::launch::Launch;
+use chaos_tests::services::of_python;
 use chaos_tests::wait::wait_for;
 use chaos_tests::workload::Workload;
 
@@ -20,7 +20,7 @@ use crate::stage::{Stage, WITHIN};
 /// Requests the tool tries for each operation, beside those it thinks of by itself.
 const EXAMPLES: &str = "20";
 
-/// As the issue of slow clients has it.
+/// Slow or broken clients at once.
 const HOSTILE: usize = 200;
 
 fn wait_ready(daemon: &Daemon) {
@@ -32,14 +32,6 @@ fn wait_ready(daemon: &Daemon) {
     .unwrap();
 }
 
-/// A program that came with the Python packages of the tests.
-fn of_python(name: &str) -> PathBuf {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/services/python.sh");
-    let output = Command::new(script).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).with_file_name(name)
-}
-
 #[test]
 fn a_foreign_tool_that_tries_all_that_the_document_says_finds_no_fault() {
     let stage = Stage::new("api-document");
@@ -47,7 +39,7 @@ fn a_foreign_tool_that_tries_all_that_the_document_says_finds_no_fault() {
     let daemon = stage.start();
     wait_ready(&daemon);
     let url = format!("http://127.0.0.1:{}/openapi.json", stage.site.port());
-    let mut tool = Command::new(of_python("st"));
+    let mut tool = of_python("st");
     tool.current_dir(stage.site.dir()).args(["run", &url, "--no-color", "--request-timeout", "20"]);
     // Streams do not end by themselves, and no schema can say which state a plugin takes. The state of a source is
     // there also after it was deleted: it says that nothing is saved.

@@ -5,7 +5,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use chaos_tests::admin::Admin;
@@ -103,17 +102,6 @@ fn a_full_state_folder_with_four_batches_in_flight_repeats_at_most_these_b064() 
     full_folder("state-full-4", 4).assert_clean();
 }
 
-/// Remounts the engine's state folder in its own namespace.
-fn remount(daemon: &Daemon, folder: &Path, mode: &str) {
-    let status = Command::new("nsenter")
-        .args(["--preserve-credentials", "-U", "-m", "-t", &daemon.id().to_string()])
-        .args(["mount", "-o", &format!("remount,{mode}")])
-        .arg(folder)
-        .status()
-        .unwrap();
-    assert!(status.success(), "the folder can be remounted {mode}");
-}
-
 #[test]
 fn a_read_only_state_folder_is_an_error_that_ends_when_it_takes_writes_again() {
     let mut campaign = campaign("state-read-only", 1);
@@ -124,10 +112,10 @@ fn a_read_only_state_folder_is_an_error_that_ends_when_it_takes_writes_again() {
     campaign.wait_progress(&daemon, 5, WITHIN).unwrap();
     let folder = campaign.site.state_folder();
 
-    remount(&daemon, &folder, "ro");
+    daemon.remount(&folder, "ro").unwrap();
     campaign.broken("the state folder is read-only", false).unwrap();
     assert_refused(&mut campaign, &daemon);
-    remount(&daemon, &folder, "rw");
+    daemon.remount(&folder, "rw").unwrap();
 
     recover(campaign, &daemon).assert_clean();
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chaos_tests::binaries;
+use chaos_tests::services::of_python;
 use chaos_tests::site::scratch;
 
 use crate::deploy;
@@ -14,15 +15,6 @@ fn passes(command: &mut Command) {
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}\n{said}");
-}
-
-/// A program that came with the Python packages of the tests.
-fn of_python(name: &str) -> Command {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/services/python.sh");
-    let output = Command::new(script).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let python = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    Command::new(python.with_file_name(name))
 }
 
 /// The unit as `make install` writes it, for a prefix that holds the binary.

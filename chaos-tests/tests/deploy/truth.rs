@@ -1,6 +1,5 @@
 //! Four things that go wrong, and what an operator sees: alert, dashboard and the source's own checks agree.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -158,21 +157,14 @@ fn a_store_that_takes_nothing_shows_as_an_error_of_the_checkpoint() {
     let scene = Scene::start("truth-store", &kafka.bootstrap(), &[source("unsaved", "")], &launch);
     scene.wait_well("unsaved");
 
-    remount(&scene.daemon, &scene.site.state_folder(), "ro");
+    scene.daemon.remount(&scene.site.state_folder(), "ro").unwrap();
 
     scene.wait_check("unsaved", "checkpoint_saved");
     scene.daemon.wait_status("unsaved", "error", WITHIN).unwrap();
     scene.prometheus.wait_alert("ConnectorSourceInError", "unsaved");
     scene.wait_panel("In error", "unsaved", |value| value == 1.0);
-    remount(&scene.daemon, &scene.site.state_folder(), "rw");
+    scene.daemon.remount(&scene.site.state_folder(), "rw").unwrap();
     scene.wait_well("unsaved");
-}
-
-fn remount(daemon: &Daemon, folder: &Path, mode: &str) {
-    let mut nsenter = Command::new("nsenter");
-    nsenter.args(["--preserve-credentials", "-U", "-m", "-t", &daemon.id().to_string()]);
-    let status = nsenter.args(["mount", "-o", &format!("remount,{mode}")]).arg(folder).status().unwrap();
-    assert!(status.success(), "the folder can be remounted {mode}");
 }
 
 #[test]
