@@ -22,6 +22,30 @@ use crate::ports::{
 };
 use crate::telemetry;
 
+/// A request to open an instance of a definition's plugin on `state`, which tells `host` what it has to say.
+pub fn request(
+    definition: &Definition,
+    limits: &Limits,
+    mode: Mode,
+    state: Option<Vec<u8>>,
+    host: Arc<dyn HostSink>,
+) -> OpenRequest {
+    OpenRequest {
+        key: definition.key.as_str().to_owned(),
+        config_json: definition.plugin_config.expose_json().to_owned(),
+        state,
+        mode,
+        limits: picomq_connector_sdk::Limits {
+            batch_records: limits.batch_records,
+            batch_bytes: limits.batch_bytes,
+        },
+        record_bytes: limits.record_bytes,
+        open_timeout: definition.supervision.open_timeout,
+        verdict_timeout: definition.supervision.verdict_timeout,
+        host,
+    }
+}
+
 /// Opens instances of the library a definition names.
 pub struct LibraryPlugin {
     shared: Arc<Shared>,
@@ -108,22 +132,8 @@ impl Shared {
     }
 
     fn request(&self, state: Option<Vec<u8>>, checks: CheckSink) -> OpenRequest {
-        let definition = &self.definition;
-        let key = definition.key.as_str().to_owned();
-        OpenRequest {
-            config_json: definition.plugin_config.expose_json().to_owned(),
-            state,
-            mode: Mode::Run,
-            limits: picomq_connector_sdk::Limits {
-                batch_records: self.limits.batch_records,
-                batch_bytes: self.limits.batch_bytes,
-            },
-            record_bytes: self.limits.record_bytes,
-            open_timeout: definition.supervision.open_timeout,
-            verdict_timeout: definition.supervision.verdict_timeout,
-            host: Arc::new(SourceSink { key: key.clone(), checks }),
-            key,
-        }
+        let host = Arc::new(SourceSink { key: self.definition.key.as_str().to_owned(), checks });
+        request(&self.definition, &self.limits, Mode::Run, state, host)
     }
 
     /// The instance is gone: its place is free, unless it was leaked, which closes the place for good.

@@ -9,11 +9,11 @@ mod show;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pico_actors::plugin;
 use pico_config::{Definition, Engine, Env, ErrorPolicy, Finding, OnRecordError, SourceKey, StateConfig};
 use pico_record::{Ceiling, RecordPath};
 use pico_state::{AnyStore, Borrowed, StateError};
-use picomq_connector_sdk::ffi::host::{Library, OpenRequest, TracingSink};
-use picomq_connector_sdk::{Limits, Mode};
+use picomq_connector_sdk::ffi::host::{Library, Mode, TracingSink};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::chosen;
@@ -52,7 +52,9 @@ async fn open_and_look(engine: &Engine, mut definition: Definition, wanted: Want
     let (_held, state) = saved(engine, &definition.key).await?;
     let library = load(engine, &mut definition).await?;
     let is_pipelined = library.info().capabilities.pipelined;
-    let instance = library.open(request(engine, &definition, state)).await.map_err(|cause| {
+    let host = Arc::new(TracingSink::new(definition.key.as_str()));
+    let request = plugin::request(&definition, &engine.limits, Mode::Inspect, state, host);
+    let instance = library.open(request).await.map_err(|cause| {
         Error::runtime("plugin.open", format!("the source `{}` does not open", definition.key)).because(cause)
     })?;
     let looked = look(&instance, is_pipelined, &mut path, wanted).await;
@@ -110,19 +112,4 @@ async fn load(engine: &Engine, definition: &mut Definition) -> Result<Arc<Librar
     let findings = definition_check::fit(definition, library.info());
     let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
     if errors.is_empty() { Ok(library) } else { Err(Error::Config(errors)) }
-}
-
-fn request(engine: &Engine, definition: &Definition, state: Option<Vec<u8>>) -> OpenRequest {
-    let key = definition.key.as_str().to_owned();
-    OpenRequest {
-        config_json: definition.plugin_config.expose_json().to_owned(),
-        state,
-        mode: Mode::Inspect,
-        limits: Limits { batch_records: engine.limits.batch_records, batch_bytes: engine.limits.batch_bytes },
-        record_bytes: engine.limits.record_bytes,
-        open_timeout: definition.supervision.open_timeout,
-        verdict_timeout: definition.supervision.verdict_timeout,
-        host: Arc::new(TracingSink::new(key.as_str())),
-        key,
-    }
 }

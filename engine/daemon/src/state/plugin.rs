@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pico_actors::plugin;
 use pico_config::{Definition, Limits, Plugins};
-use picomq_connector_sdk::ffi::host::{
-    CommandError, HostSink, Library, LogEvent, Mode, OpenError, OpenRequest, Report, emit,
-};
+use picomq_connector_sdk::ffi::host::{CommandError, Library, Mode, OpenError, TracingSink};
 use serde_json::Value;
 
 use crate::wiring;
@@ -45,7 +44,10 @@ impl Reader {
     /// Opens an instance on `state` that only looks, and ends it: it creates, drops and owes nothing.
     pub(crate) async fn accepts(&self, state: Vec<u8>) -> Result<(), String> {
         let (definition, library) = self.library().await?;
-        match library.open(self.request(&definition, state)).await {
+        // An instance that only looks has nothing to report.
+        let host = Arc::new(TracingSink::new(definition.key.as_str()));
+        let request = plugin::request(&definition, &self.limits, Mode::Inspect, Some(state), host);
+        match library.open(request).await {
             Ok(instance) => {
                 instance.close().await;
                 Ok(())
@@ -63,23 +65,6 @@ impl Reader {
         });
         finding.await.map_err(|panic| panic.to_string())?
     }
-
-    fn request(&self, definition: &Definition, state: Vec<u8>) -> OpenRequest {
-        OpenRequest {
-            key: definition.key.as_str().to_owned(),
-            config_json: definition.plugin_config.expose_json().to_owned(),
-            state: Some(state),
-            mode: Mode::Inspect,
-            limits: picomq_connector_sdk::Limits {
-                batch_records: self.limits.batch_records,
-                batch_bytes: self.limits.batch_bytes,
-            },
-            record_bytes: self.limits.record_bytes,
-            open_timeout: definition.supervision.open_timeout,
-            verdict_timeout: definition.supervision.verdict_timeout,
-            host: Arc::new(LogOnly { key: definition.key.as_str().to_owned() }),
-        }
-    }
 }
 
 fn said(error: OpenError) -> String {
@@ -91,17 +76,4 @@ fn said(error: OpenError) -> String {
         | OpenError::Panicked(text)
         | OpenError::Hung(text) => text,
     }
-}
-
-/// An instance that only looks has nothing to report.
-struct LogOnly {
-    key: String,
-}
-
-impl HostSink for LogOnly {
-    fn log(&self, event: &LogEvent<'_>) {
-        emit(Some(&self.key), event);
-    }
-
-    fn report(&self, _: Report) {}
 }
