@@ -26,6 +26,7 @@ pub(crate) struct Plan {
     pub(crate) store: Vec<StoreFault>,
     pub(crate) supervision: Supervision,
     pub(crate) errors: ErrorPolicy,
+    pub(crate) topics: Vec<TopicBlock>,
 }
 
 impl Default for Plan {
@@ -39,6 +40,7 @@ impl Default for Plan {
             store: Vec::new(),
             supervision: Supervision::default(),
             errors: ErrorPolicy::default(),
+            topics: vec![TopicBlock::new(Rule::Static("numbers".to_owned()))],
         }
     }
 }
@@ -64,6 +66,7 @@ impl Plan {
         let asked = Arc::new(FakeAsked::default());
         let mut definition = definition("numbers", self.window, self.supervision);
         definition.errors = self.errors;
+        definition.topics = self.topics;
         let spec = spec(definition, &plugin, &delivery, asked.clone());
         let engine =
             Engine::start(settings(), vec![Entry::Good(Box::new(spec))]).await.expect("the root starts");
