@@ -17,6 +17,7 @@ mod folder;
 mod format;
 mod http;
 mod lease;
+pub mod outbound;
 mod slot;
 mod store;
 

@@ -49,8 +49,8 @@ impl Otlp {
         if !telemetry.enabled {
             return Ok(None);
         }
-        // The client is built with TLS although no endpoint may need it. An error says that one is in place already.
-        rustls::crypto::ring::default_provider().install_default().ok();
+        // The client is built with TLS although no endpoint may need it.
+        pico_state::outbound::install_cryptography();
         let failed =
             |cause| Error::environment("telemetry.not_started", "no telemetry can be sent").because(cause);
         let resource = Resource::builder()

@@ -1,6 +1,6 @@
 //! One attempt of one request: bytes out, bytes in. Nothing is decided here.
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pico_config::{HttpState, LoadMethod, SaveMethod, Secret, SourceKey, StateRetry};
@@ -12,6 +12,7 @@ use super::record::{Condition, Request};
 use super::resolver::Resolver;
 use crate::error::StateError;
 use crate::format::STATE_BYTES_MAX;
+use crate::outbound::{self, reason};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// What is read of an answer that says nothing but its status, so that the connection can be used again.
@@ -29,23 +30,11 @@ pub(super) struct Client {
 impl Client {
     /// No redirects, no proxy of the environment, no retries below ours, and a limit for all it takes.
     pub(super) fn new(settings: HttpState) -> Result<Client, StateError> {
-        install_cryptography();
         let failed = |reason: String| StateError::ServerUnusable { origin: settings.url.origin(), reason };
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("pico-connectors/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
-            .timeout(settings.timeout)
-            .connect_timeout(settings.timeout)
+        let builder = outbound::client(settings.timeout, settings.url.is_tls())
             .pool_max_idle_per_host(IDLE_MAX)
             .default_headers(headers(&settings).map_err(failed)?)
             .dns_resolver(Resolver);
-        if !settings.url.is_tls() {
-            // Without TLS a machine that has no certificates can run this.
-            builder = builder.tls_certs_only([]);
-        }
         let inner = builder.build().map_err(|error| failed(reason(error)))?;
         Ok(Client { inner, settings })
     }
@@ -154,17 +143,8 @@ fn retry_after(value: &HeaderValue) -> Duration {
 }
 
 async fn body(response: &mut Response) -> Result<Body, reqwest::Error> {
-    if response.content_length().is_some_and(|bytes| bytes > STATE_BYTES_MAX as u64) {
-        return Ok(Body::TooLarge);
-    }
-    let mut whole = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
-        if whole.len() + chunk.len() > STATE_BYTES_MAX {
-            return Ok(Body::TooLarge);
-        }
-        whole.extend_from_slice(&chunk);
-    }
-    Ok(Body::Whole(whole))
+    let whole = outbound::read_at_most(response, STATE_BYTES_MAX).await?;
+    Ok(whole.map_or(Body::TooLarge, Body::Whole))
 }
 
 fn headers(settings: &HttpState) -> Result<HeaderMap, String> {
@@ -180,30 +160,8 @@ fn headers(settings: &HttpState) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// The error and what lies below it, without the URL.
-fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut next = std::error::Error::source(&error);
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
-}
-
 fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
-}
-
-/// The process's TLS uses ring; whoever comes first installs it.
-fn install_cryptography() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        // An error says that another part of the process was first, which is as good.
-        rustls::crypto::ring::default_provider().install_default().ok();
-    });
 }
 
 /// Shared by everything that asks the server.
