@@ -104,8 +104,10 @@ packages:
 	@$(services)/install.sh
 
 fetch:
-	@echo "— Apache Kafka, PostgreSQL 18, Python clients and checkers, from the cache or fetched —"
+	@echo "— Apache Kafka, Debezium, PostgreSQL 18, Python clients and checkers, from the cache or fetched —"
 	@$(services)/kafka/fetch.sh
+	@$(services)/kafka/fetch.sh connect
+	@$(services)/kafka/fetch.sh debezium
 	@$(services)/postgres/fetch.sh 18
 	@$(services)/python.sh
 

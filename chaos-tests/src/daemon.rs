@@ -23,6 +23,15 @@ pub(crate) fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
+/// The resident memory of a process in KiB.
+pub(crate) fn resident_kib(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let text = fs::read_to_string(&path).map_err(Error::io(format!("read {path}")))?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok())
+        .ok_or_else(|| Error::malformed(path, "no VmRSS"))
+}
+
 /// One running engine. Dropping it kills it.
 #[derive(Debug)]
 pub struct Daemon {
@@ -219,11 +228,7 @@ impl Daemon {
 
     /// The resident memory of the process in KiB.
     pub fn resident_kib(&self) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let text = fs::read_to_string(&path).map_err(Error::io(format!("read {path}")))?;
-        text.lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok())
-            .ok_or_else(|| Error::malformed(path, "no VmRSS"))
+        resident_kib(self.child.id())
     }
 }
 

@@ -29,21 +29,29 @@ impl Answer {
 /// Sends `method path` to 127.0.0.1:`port` and reads the answer to its end. HTTP/1.0, so that the server neither
 /// keeps the connection nor sends chunks.
 pub fn request(port: u16, method: &str, path: &str) -> Result<Answer> {
+    send(port, &format!("{method} {path}"), "", PATIENCE)
+}
+
+/// The same with a JSON body, empty for none, to a server that may take its time. `line` is `method path`.
+pub fn send(port: u16, line: &str, body: &str, patience: Duration) -> Result<Answer> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let exchange = || -> std::io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut stream = TcpStream::connect_timeout(&address, patience)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        let length = body.len();
         // In one piece: a server may answer and close after its first read.
-        let request =
-            format!("{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n");
+        let request = format!(
+            "{line} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{kind}Content-Length: {length}\r\n\r\n{body}"
+        );
         stream.write_all(request.as_bytes())?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         Ok(text)
     };
-    let text = exchange().map_err(Error::io(format!("{method} {path} on port {port}")))?;
-    parse(&text).ok_or_else(|| Error::malformed(format!("the answer to {method} {path}"), text.clone()))
+    let text = exchange().map_err(Error::io(format!("{line} on port {port}")))?;
+    parse(&text).ok_or_else(|| Error::malformed(format!("the answer to {line}"), text.clone()))
 }
 
 fn parse(text: &str) -> Option<Answer> {

@@ -47,6 +47,11 @@ impl Postgres {
         format!("postgres://postgres:secret@127.0.0.1:{}/postgres?sslmode=disable", self.port)
     }
 
+    /// Where it listens on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Runs SQL as the superuser; the answer is what `psql -At` prints, the error what it complains.
     pub fn sql(&self, sql: &str) -> std::result::Result<String, String> {
         psql(self.port, sql)

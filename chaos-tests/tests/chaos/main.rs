@@ -9,6 +9,7 @@
 mod api;
 mod broker;
 mod dead_letters;
+mod debezium;
 mod harness;
 mod kills;
 mod nacks;
