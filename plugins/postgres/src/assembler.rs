@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::pgoutput::{Begin, Commit, Message, Old, Relation, TypeName};
 use crate::position::{Inside, Position};
-use crate::record::{Change, Moment, OldRow, Origin, Place, RECORDS_MAX, Recorder, Verb};
+use crate::record::{Change, Moment, OldRow, Origin, Place, Recorder, Verb};
 use crate::row::Row;
 use crate::settings::{Cut, RecordSettings};
 use crate::shape::Shape;
@@ -50,6 +50,8 @@ pub(crate) struct Assembler {
     open: Option<Open>,
     /// Commit time of the newest transaction, in microseconds since 2000.
     newest_us: i64,
+    /// Where the message at hand stands in the log.
+    at: Lsn,
     recorder: Recorder,
     batch: Batch,
 }
@@ -81,6 +83,7 @@ impl Assembler {
             resume: start.inside,
             open: None,
             newest_us: 0,
+            at: Lsn(0),
             recorder: Recorder::default(),
             batch: Batch::new(Schema::Json),
         }
@@ -91,11 +94,22 @@ impl Assembler {
         self.types = types;
     }
 
+    /// Whether the key's columns must be looked up for their order, which the stream does not tell.
+    pub(crate) fn needs_key_order(&self, relation: &Relation<'_>) -> bool {
+        self.records.debezium.is_some()
+            && relation.columns.iter().filter(|column| column.is_identity).count() > 1
+    }
+
     /// Takes a description of a table, which replaces the former one.
     pub(crate) fn relation(&mut self, relation: &Relation<'_>, primary_key: &[String]) {
         let is_ours = self.tables.has(relation.schema, relation.name);
         let shape = is_ours.then(|| Shape::of_relation(relation, primary_key, &self.types, &self.records));
         self.shapes.insert(relation.oid, shape);
+    }
+
+    /// Takes where the next message stands in the log.
+    pub(crate) fn stand_at(&mut self, at: Lsn) {
+        self.at = at;
     }
 
     /// Takes the next message, `bytes` long.
@@ -132,8 +146,7 @@ impl Assembler {
 
     /// Whether so many changes more, `bytes` long together, belong into the next batch. The first ones never do.
     fn is_full(&self, changes: usize, bytes: usize) -> bool {
-        let each = if self.records.has_tombstones { RECORDS_MAX } else { 1 };
-        let records = self.batch.len() + changes * each;
+        let records = self.batch.len() + changes * self.records.per_change();
         // Twice: names of columns and the key come on top of what the server sent.
         !self.batch.is_empty()
             && (records > self.cut.records || self.batch.bytes() + 2 * bytes > self.cut.bytes)
@@ -152,6 +165,7 @@ impl Assembler {
         };
         let time = Moment::from_postgres(begin.time_us);
         self.newest_us = begin.time_us;
+        self.recorder.tick(&self.records);
         self.open = Some(Open { begin, lsn: begin.final_lsn.to_string(), time, ordinal: 0, first });
         Ok(())
     }
@@ -219,7 +233,9 @@ impl Assembler {
         };
         let open = self.open.as_ref().ok_or_else(outside)?;
         let Open { lsn, begin, ordinal, time, .. } = open;
-        let origin = Origin { place: Place::Change { lsn, xid: begin.xid, ordinal: ordinal - 1 }, time };
+        let (at, after) = (self.at, self.done);
+        let place = Place::Change { lsn, at, after, xid: begin.xid, ordinal: ordinal - 1 };
+        let origin = Origin { place, time };
         self.recorder.add(&mut self.batch, (shape, &self.records), change, &origin)?;
         if self.batch.bytes() > self.cut.bytes_max {
             return Err(Error::Refused(format!(
@@ -273,6 +289,7 @@ impl Assembler {
 
     /// Takes the batch, with or without records.
     pub(crate) fn take(&mut self) -> Assembled {
+        self.recorder.tick(&self.records);
         let next = Batch::with_capacity(Schema::Json, self.batch.len(), self.batch.bytes());
         Assembled { batch: std::mem::replace(&mut self.batch, next), position: self.position() }
     }

@@ -70,7 +70,7 @@ impl Cdc {
     ) -> Result<Cdc, SourceError> {
         let confirmed = match staged.committed() {
             Saved::Cdc(state) => state.confirmed().unwrap_or_default(),
-            Saved::Fresh | Saved::Polling(_) => Lsn(0),
+            Saved::Fresh | Saved::Debezium(_) | Saved::Polling(_) => Lsn(0),
         };
         let cdc = Cdc {
             settings,
@@ -120,7 +120,7 @@ impl Cdc {
     async fn step(&self) -> Result<Batch, SourceError> {
         let mut run = self.run.lock().await;
         match self.staged.head() {
-            Saved::Fresh | Saved::Polling(_) => self.begin().await,
+            Saved::Fresh | Saved::Debezium(_) | Saved::Polling(_) => self.begin().await,
             Saved::Cdc(state) => match &state.phase {
                 Phase::Intended => self.make_slot(&mut run, &state).await,
                 Phase::Snapshot { start, progress } => {
@@ -149,14 +149,20 @@ impl Cdc {
         let explained = |error| server::explained(error, &target.user);
         let mut replication = Connection::open(target, Purpose::Replication).await.map_err(explained)?;
         let server = server::identify(&mut replication).await.map_err(explained)?;
-        let state = match self.staged.committed() {
+        let saved = self.staged.committed();
+        let state = match &saved {
             Saved::Cdc(state) => Some(state),
-            Saved::Fresh | Saved::Polling(_) => None,
+            Saved::Fresh | Saved::Debezium(_) | Saved::Polling(_) => None,
         };
-        let timeline = state.as_ref().map_or(server.timeline, |state| state.timeline);
+        let timeline = state.map_or(server.timeline, |state| state.timeline);
         let switched_at = server::switched_at(&mut replication, timeline, &server).await?;
         let slot = server::slot(&mut sql, slot).await?;
-        let start = slot::judge(slot.as_ref(), state.as_ref(), &self.settings, &server, switched_at)?;
+        let start = match &saved {
+            Saved::Debezium(taken) => taken.judge(slot.as_ref(), &self.settings, &server)?,
+            Saved::Fresh | Saved::Cdc(_) | Saved::Polling(_) => {
+                slot::judge(slot.as_ref(), state, &self.settings, &server, switched_at)?
+            }
+        };
         let published = server::publication(&mut sql, publication).await?;
         let has_read = matches!(start, Start::Resume | Start::Adopt(_));
         if published.is_none() && has_read {

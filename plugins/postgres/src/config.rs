@@ -43,9 +43,10 @@ pub struct PostgresConfig {
     /// The form of a record.
     #[serde(default)]
     pub(crate) envelope: Envelope,
-    /// A record without payload after each deletion, for compacted topics.
-    #[serde(default)]
-    pub(crate) tombstones: bool,
+    /// With `envelope = "debezium"`: Debezium's `topic.prefix`, which stands in `source.name`. Default: the key of the source.
+    pub(crate) topic_prefix: Option<String>,
+    /// A record without payload after each deletion, for compacted topics. Default: only with `envelope = "debezium"`.
+    pub(crate) tombstones: Option<bool>,
     /// Which changes become records: `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE`.
     #[serde(default = "operations")]
     pub(crate) capture_operations: Vec<Operation>,
@@ -144,6 +145,8 @@ pub(crate) enum Envelope {
     /// Table, operation, time, row, old row and origin in one object.
     #[default]
     Pico,
+    /// What Debezium's connector writes, as JSON without schemas.
+    Debezium,
     /// The row alone; the rest in headers.
     Flat,
 }

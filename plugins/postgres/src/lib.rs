@@ -8,6 +8,7 @@ mod assembler;
 mod cdc;
 mod client;
 mod config;
+mod debezium;
 mod error;
 mod lsn;
 mod pgoutput;

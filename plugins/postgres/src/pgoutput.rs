@@ -77,6 +77,8 @@ pub(crate) struct Column<'a> {
     pub(crate) is_identity: bool,
     pub(crate) name: &'a str,
     pub(crate) oid: u32,
+    /// What stands in parentheses behind the type, -1 for nothing.
+    pub(crate) modifier: i32,
 }
 
 /// Comes before a relation that uses a type which is not built in. For a domain it names the base type.
@@ -246,8 +248,8 @@ fn relation<'a>(reader: &mut Reader<'a>) -> Result<Relation<'a>, Error> {
         let is_identity = reader.u8()? & 1 == 1;
         let name = reader.text()?;
         let oid = reader.u32()?;
-        reader.u32()?;
-        columns.push(Column { is_identity, name, oid });
+        let modifier = reader.i32()?;
+        columns.push(Column { is_identity, name, oid, modifier });
     }
     Ok(Relation { oid, schema, name, identity, columns })
 }

@@ -6,16 +6,15 @@ use jiff::Timestamp;
 use picomq_connector_sdk::{Batch, RecordWriter};
 
 use crate::config::Envelope;
+use crate::debezium;
 use crate::error::Error;
+use crate::lsn::Lsn;
 use crate::pgoutput::Value;
 use crate::quote::TableName;
 use crate::row::Row;
 use crate::settings::RecordSettings;
 use crate::shape::{Shape, ShapeColumn};
 use crate::value::{self, Out};
-
-/// No change makes more records than this.
-pub(crate) const RECORDS_MAX: usize = 2;
 
 /// What happened to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +69,15 @@ pub(crate) struct Origin<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'a> {
     /// The commit position, the transaction, and which change of it.
-    Change { lsn: &'a str, xid: u32, ordinal: u64 },
+    Change {
+        lsn: &'a str,
+        /// Where the change itself stands.
+        at: Lsn,
+        /// The end of the transaction before.
+        after: Lsn,
+        xid: u32,
+        ordinal: u64,
+    },
     /// The position where the stream goes on.
     Snapshot { lsn: &'a str },
     /// The values that order the rows, as JSON.
@@ -111,6 +118,14 @@ impl Moment {
         self.at.as_millisecond()
     }
 
+    pub(crate) fn as_microsecond(&self) -> i64 {
+        self.at.as_microsecond()
+    }
+
+    pub(crate) fn as_nanosecond(&self) -> i64 {
+        i64::try_from(self.at.as_nanosecond()).unwrap_or_default()
+    }
+
     fn at(at: Timestamp) -> Moment {
         Moment { text: format!("{at:.6}"), at }
     }
@@ -122,10 +137,11 @@ pub(crate) struct Recorder {
     key: Vec<u8>,
     old_key: Vec<u8>,
     id: String,
+    debezium: debezium::Writer,
 }
 
 impl Recorder {
-    /// Adds the records of `change`, at most [`RECORDS_MAX`].
+    /// Adds the records of `change`, at most [`RecordSettings::per_change`].
     ///
     /// # Errors
     /// A value that cannot be written; the batch is then of no use.
@@ -136,11 +152,14 @@ impl Recorder {
         change: &Change<'_>,
         origin: &Origin<'_>,
     ) -> Result<(), Error> {
+        if let Some(form) = &shape.debezium {
+            return self.debezium.add(batch, (shape, form), change, origin);
+        }
         let has_key = self.keys(shape, settings, change)?;
         self.identify(shape, origin);
         let mut record = batch.add();
         record.timestamp_ms(origin.time.as_millisecond());
-        record.event_time_ns(i64::try_from(origin.time.at.as_nanosecond()).unwrap_or_default());
+        record.event_time_ns(origin.time.as_nanosecond());
         if !self.id.is_empty() {
             record.id(&self.id);
         }
@@ -149,12 +168,21 @@ impl Recorder {
         }
         match settings.envelope {
             Envelope::Pico => record.payload_with(|out| pico(out, (shape, settings), change, origin))?,
+            // Its shapes have the form that was taken above.
+            Envelope::Debezium => {}
             Envelope::Flat => flat(&mut record, (shape, settings), change, origin)?,
         }
         if settings.has_tombstones {
             self.bury(batch, change.verb, has_key, origin);
         }
         Ok(())
+    }
+
+    /// Looks at the clock, where the envelope says when a change was read.
+    pub(crate) fn tick(&mut self, settings: &RecordSettings) {
+        if settings.debezium.is_some() {
+            self.debezium.tick();
+        }
     }
 
     /// Computes the key after and, where it differs, before the change. False when the table has none.
@@ -249,7 +277,7 @@ fn pico(
 
 fn put_source(out: &mut impl Out, place: Place<'_>) {
     let (lsn, xid, ordinal) = match place {
-        Place::Change { lsn, xid, ordinal } => (lsn, Some(u64::from(xid)), Some(ordinal)),
+        Place::Change { lsn, xid, ordinal, .. } => (lsn, Some(u64::from(xid)), Some(ordinal)),
         Place::Snapshot { lsn } => (lsn, None, None),
         Place::Poll { .. } => return out.put(b"null"),
     };

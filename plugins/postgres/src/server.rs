@@ -269,6 +269,7 @@ pub(crate) async fn types(sql: &mut Connection) -> Result<Catalog, Error> {
             element: answer.text(row, 2)?.parse().ok()?,
             delimiter: *answer.text(row, 3)?.as_bytes().first()?,
             base: answer.text(row, 4)?.parse().ok()?,
+            modifier: answer.text(row, 5)?.parse().ok()?,
         })
     };
     let rows: Option<Vec<TypeRow>> = (0..answer.len()).map(row).collect();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use picomq_connector_sdk::{Error, Limits};
 
 use crate::config::{Envelope, Int8Form, Mode, NumericForm, Operation, PostgresConfig, SnapshotMode};
+use crate::debezium;
 use crate::lsn::Lsn;
 use crate::polling::settings::PollingSettings;
 use crate::quote;
@@ -49,6 +50,23 @@ pub(crate) struct RecordSettings {
     pub(crate) operations: Vec<Operation>,
     pub(crate) forms: Forms,
     pub(crate) excluded: Columns,
+    /// With `envelope = "debezium"`.
+    pub(crate) debezium: Option<debezium::Settings>,
+}
+
+impl RecordSettings {
+    /// The most records that one change makes.
+    pub(crate) fn per_change(&self) -> usize {
+        per_change(self.envelope, self.has_tombstones)
+    }
+}
+
+fn per_change(envelope: Envelope, has_tombstones: bool) -> usize {
+    match envelope {
+        // A changed key: the old one is deleted and the new one created.
+        Envelope::Debezium => 2 + usize::from(has_tombstones),
+        Envelope::Pico | Envelope::Flat => 1 + usize::from(has_tombstones),
+    }
 }
 
 /// Where a batch ends.
@@ -82,6 +100,7 @@ impl PostgresConfig {
                  INSERT, UPDATE and DELETE",
             ));
         }
+        let debezium = self.debezium(key, &target.database)?;
         Ok(Settings {
             target,
             tables: Tables::parse(&self.tables).map_err(|why| Error::config(format!("tables: {why}")))?,
@@ -92,7 +111,7 @@ impl PostgresConfig {
             adopts_slot: self.adopt_slot,
             start,
             snapshot: self.snapshot_mode,
-            records: self.records()?,
+            records: self.records(debezium)?,
             cut: self.cut(limits)?,
             read_linger: self.linger()?,
             decoding_work_mem: self.work_mem()?,
@@ -129,11 +148,36 @@ impl PostgresConfig {
         }
     }
 
-    fn records(&self) -> Result<RecordSettings, Error> {
+    fn debezium(&self, key: &str, database: &str) -> Result<Option<debezium::Settings>, Error> {
+        if self.envelope != Envelope::Debezium {
+            return match &self.topic_prefix {
+                None => Ok(None),
+                Some(prefix) => Err(Error::config(format!(
+                    "topic_prefix = \"{prefix}\" goes with envelope = \"debezium\"; leave it out"
+                ))),
+            };
+        }
+        let has_forms = self.numeric != NumericForm::default() || self.int8 != Int8Form::default();
+        if self.mode == Mode::Polling || !self.include_metadata || has_forms {
+            return Err(Error::config(
+                "envelope = \"debezium\" is the one form of change capture that Debezium writes: it does not go with \
+                 mode = \"polling\", include_metadata = false, numeric = \"number\" or int8 = \"string\"; leave them out",
+            ));
+        }
+        let prefix = self.topic_prefix.as_deref().unwrap_or(key);
+        Ok(Some(debezium::Settings::new(prefix, database, self.has_tombstones())))
+    }
+
+    fn has_tombstones(&self) -> bool {
+        self.tombstones.unwrap_or(self.envelope == Envelope::Debezium)
+    }
+
+    fn records(&self, debezium: Option<debezium::Settings>) -> Result<RecordSettings, Error> {
         let excluded = Columns::parse(&self.exclude_columns);
         Ok(RecordSettings {
             envelope: if self.include_metadata { self.envelope } else { Envelope::Flat },
-            has_tombstones: self.tombstones,
+            has_tombstones: self.has_tombstones(),
+            debezium,
             operations: self.capture_operations.clone(),
             forms: Forms {
                 is_numeric_a_number: self.numeric == NumericForm::Number,
@@ -155,10 +199,11 @@ impl PostgresConfig {
                 limits.batch_records
             )));
         }
-        if self.tombstones && records < 2 {
-            return Err(Error::config(
-                "batch_size = 1 with tombstones = true: a deletion makes two records, so right is 2 or more",
-            ));
+        let least = per_change(self.envelope, self.has_tombstones());
+        if (records as usize) < least {
+            return Err(Error::config(format!(
+                "batch_size = {records}: one change may make {least} records here, so right is {least} or more"
+            )));
         }
         let bytes_max = usize::try_from(limits.batch_bytes).unwrap_or(usize::MAX);
         // Half of what is allowed at most: the last change of a batch may grow when it is written.

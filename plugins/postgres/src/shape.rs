@@ -1,5 +1,6 @@
 //! What records of one table look like: its columns with their types, which make the key, which are left out.
 
+use crate::debezium;
 use crate::pgoutput::{Identity, Relation};
 use crate::quote::TableName;
 use crate::settings::RecordSettings;
@@ -12,6 +13,8 @@ pub(crate) struct Shape {
     pub(crate) columns: Vec<ShapeColumn>,
     /// `{"table_name":…,"schema_name":…,"operation_type":"`
     pub(crate) head: Vec<u8>,
+    /// With `envelope = "debezium"`: what that needs more.
+    pub(crate) debezium: Option<debezium::Form>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub(crate) struct ColumnDraft<'a> {
     /// What records call it.
     pub(crate) label: &'a str,
     pub(crate) oid: u32,
+    /// What stands in parentheses behind the type, -1 for nothing.
+    pub(crate) modifier: i32,
     pub(crate) is_key: bool,
     pub(crate) is_identity: bool,
 }
@@ -45,6 +50,7 @@ impl Shape {
         types: &Catalog,
         settings: &RecordSettings,
     ) -> Shape {
+        let debezium = settings.debezium.as_ref().map(|settings| settings.form(&table, columns, types));
         let columns = columns.iter().map(|column| ShapeColumn {
             name: column.name.to_owned(),
             label: label(column.label),
@@ -53,10 +59,18 @@ impl Shape {
             is_identity: column.is_identity,
             is_excluded: settings.excluded.has(&table, column.name),
         });
-        Shape { columns: columns.collect(), head: head(&table), table }
+        Shape { columns: columns.collect(), head: head(&table), debezium, table }
     }
 
-    /// The shape of a relation of the stream. `primary_key` counts only where the identity does not say what the key is.
+    /// Takes the order of the record key's columns, which the stream does not tell.
+    pub(crate) fn with_key_order(mut self, key: &[String]) -> Shape {
+        if let Some(debezium) = &mut self.debezium {
+            debezium.order_key(&self.columns, key);
+        }
+        self
+    }
+
+    /// The shape of a relation of the stream. `primary_key` says what the key is where the identity does not, and the order of its columns.
     pub(crate) fn of_relation(
         relation: &Relation<'_>,
         primary_key: &[String],
@@ -71,6 +85,7 @@ impl Shape {
                 name: column.name,
                 label: column.name,
                 oid: column.oid,
+                modifier: column.modifier,
                 is_key: if is_flagged {
                     column.is_identity
                 } else {
@@ -80,6 +95,7 @@ impl Shape {
             })
             .collect();
         Shape::new(TableName::new(relation.schema, relation.name), &columns, types, settings)
+            .with_key_order(primary_key)
     }
 
     pub(crate) fn has_key(&self) -> bool {

@@ -129,7 +129,8 @@ fn other_kind(saved: &str, wanted: &str) -> Error {
     ))
 }
 
-fn usable(slot: &SlotRow, settings: &Settings, server: &Identity) -> Result<(), Error> {
+/// Refuses a slot that cannot be read by us.
+pub(crate) fn usable(slot: &SlotRow, settings: &Settings, server: &Identity) -> Result<(), Error> {
     let name = &settings.slot;
     if slot.kind != "logical" || slot.plugin != "pgoutput" {
         let what = if slot.kind == "logical" { slot.plugin.as_str() } else { slot.kind.as_str() };
@@ -227,7 +228,8 @@ fn same_server(
     Ok(())
 }
 
-fn confirmed(slot: &SlotRow, name: &str) -> Result<Lsn, Error> {
+/// From where the slot can be read.
+pub(crate) fn confirmed(slot: &SlotRow, name: &str) -> Result<Lsn, Error> {
     slot.confirmed.ok_or_else(|| {
         let pid = slot.active_pid.as_deref().unwrap_or("unknown");
         let code = "55006".to_owned();

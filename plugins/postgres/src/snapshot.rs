@@ -78,6 +78,7 @@ impl TableReader {
                 name: &column.name,
                 label: &column.name,
                 oid: column.oid,
+                modifier: column.modifier,
                 is_key: facts.record_key.contains(&column.name),
                 is_identity: false,
             })
@@ -85,7 +86,8 @@ impl TableReader {
         let place = |name: &String| rows.columns.iter().position(|column| column.name == *name);
         let key: Option<Vec<usize>> = facts.primary_key.iter().map(place).collect();
         Ok(Some(TableReader {
-            shape: Shape::new(table.clone(), &columns, &types, &settings.records),
+            shape: Shape::new(table.clone(), &columns, &types, &settings.records)
+                .with_key_order(&facts.record_key),
             key: key.unwrap_or_default(),
             recorder: Recorder::default(),
             held: None,
@@ -98,6 +100,7 @@ impl TableReader {
     pub(crate) async fn batch(&mut self, settings: &Settings, start: Lsn) -> Result<Batch, Error> {
         let mut batch = Batch::new(Schema::Json);
         let (lsn, time) = (start.to_string(), Moment::now());
+        self.recorder.tick(&settings.records);
         let origin = Origin { place: Place::Snapshot { lsn: &lsn }, time: &time };
         loop {
             let next = match self.held.take() {

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use picomq_connector_sdk::{Batch, Capabilities, Error, OpenContext, Source, Staged, Verdict};
+use picomq_connector_sdk::{Batch, Capabilities, Error, OpenContext, Source, Staged, State, Verdict};
+use serde_json::{Value, json};
 
 use crate::cdc::Cdc;
 use crate::config::{Mode, PostgresConfig};
+use crate::debezium::offset;
 use crate::polling::Polling;
 use crate::state::{self, Saved};
 
@@ -31,20 +33,31 @@ impl Source for PostgresSource {
     const NAME: &'static str = "postgres";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
 
-    async fn open(config: PostgresConfig, context: OpenContext) -> Result<PostgresSource, Error> {
+    async fn open(config: PostgresConfig, mut context: OpenContext) -> Result<PostgresSource, Error> {
         let settings = config.check(&context.key, &context.limits)?;
-        let staged = Staged::open(&context, state::VERSION, || Saved::Fresh)?;
+        let given = context.state.as_ref().and_then(offset::of_state).transpose()?;
+        if given.is_some() {
+            context.state = None;
+        }
+        let staged = Staged::open(&context, state::VERSION, || given.map_or(Saved::Fresh, Saved::Debezium))?;
         let reader = match (config.mode, staged.committed()) {
-            (Mode::Cdc, Saved::Fresh | Saved::Cdc(_)) => {
+            (Mode::Cdc, Saved::Fresh | Saved::Debezium(_) | Saved::Cdc(_)) => {
                 Reader::Cdc(Box::new(Cdc::open(settings, staged, context).await?))
             }
             (Mode::Polling, Saved::Fresh | Saved::Polling(_)) => {
                 Reader::Polling(Box::new(Polling::open(settings, staged, context).await?))
             }
             (Mode::Cdc, Saved::Polling(_)) => return Err(other_mode("polling", "cdc")),
-            (Mode::Polling, Saved::Cdc(_)) => return Err(other_mode("cdc", "polling")),
+            (Mode::Polling, Saved::Cdc(_) | Saved::Debezium(_)) => return Err(other_mode("cdc", "polling")),
         };
         Ok(PostgresSource { reader })
+    }
+
+    fn describe_state(state: &State) -> Result<Value, Error> {
+        match offset::of_state(state) {
+            Some(taken) => Ok(json!({ "debezium": taken? })),
+            None => state.describe(),
+        }
     }
 
     async fn poll(&self) -> Result<Batch, Error> {

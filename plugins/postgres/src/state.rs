@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::debezium::offset::Taken;
 use crate::lsn::Lsn;
 use crate::polling::state::PollingState;
 use crate::position::Position;
@@ -15,6 +16,8 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) enum Saved {
     /// Never written: what a source begins with.
     Fresh,
+    /// Given to us by a person, until the first batch.
+    Debezium(Taken),
     Cdc(CdcState),
     Polling(PollingState),
 }

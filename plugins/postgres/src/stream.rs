@@ -325,6 +325,7 @@ impl Reader {
                         }
                     }
                     Streamed::Data { end, bytes } => {
+                        self.assembler.stand_at(end);
                         drained = take(&mut self.assembler, &mut self.keys, bytes)?;
                         if drained != Drained::Dry {
                             break;
@@ -440,7 +441,8 @@ fn take(
     let message = Message::parse(bytes)?;
     if let Message::Relation(relation) = &message {
         let hides_key = matches!(relation.identity, Identity::Full | Identity::Nothing);
-        if hides_key && !keys.contains_key(&relation.oid) {
+        let is_asked = hides_key || assembler.needs_key_order(relation);
+        if is_asked && !keys.contains_key(&relation.oid) {
             return Ok(Drained::Key(relation.oid));
         }
         assembler.relation(relation, &keys.remove(&relation.oid).unwrap_or_default());

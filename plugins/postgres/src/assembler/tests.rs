@@ -14,6 +14,7 @@ fn settings() -> RecordSettings {
     RecordSettings {
         envelope: Envelope::Pico,
         has_tombstones: false,
+        debezium: None,
         operations: vec![Operation::Insert, Operation::Update, Operation::Delete],
         forms: Forms::default(),
         excluded: Columns::default(),
@@ -28,7 +29,7 @@ fn assembler(start: &Position, records: usize, settings: RecordSettings) -> Asse
 }
 
 fn relation(identity: Identity) -> Relation<'static> {
-    let column = |is_identity, name, oid| Column { is_identity, name, oid };
+    let column = |is_identity, name, oid| Column { is_identity, name, oid, modifier: -1 };
     let is_full = identity == Identity::Full;
     let columns = vec![column(true, "id", 23), column(is_full, "v", 25)];
     Relation { oid: TABLE, schema: "public", name: "t", identity, columns }

@@ -138,11 +138,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A column of a result: its name and type.
+/// A column of a result: its name, its type and the modifier of it (-1 for none).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResultColumn {
     pub(crate) name: String,
     pub(crate) oid: u32,
+    pub(crate) modifier: i32,
 }
 
 /// Reads a `RowDescription`.
@@ -154,8 +155,10 @@ pub(crate) fn columns(body: &[u8]) -> Result<Vec<ResultColumn>, Error> {
         let name = reader.text()?.to_owned();
         reader.bytes(6)?;
         let oid = reader.u32()?;
-        reader.bytes(8)?;
-        columns.push(ResultColumn { name, oid });
+        reader.bytes(2)?;
+        let modifier = reader.i32()?;
+        reader.bytes(2)?;
+        columns.push(ResultColumn { name, oid, modifier });
     }
     Ok(columns)
 }

@@ -100,7 +100,7 @@ impl Polling {
         let outcome = match verdict {
             Verdict::Ack => match self.staged.ack() {
                 Some(Saved::Polling(state)) => self.clean(&state).await,
-                Some(Saved::Fresh | Saved::Cdc(_)) | None => Ok(()),
+                Some(Saved::Fresh | Saved::Debezium(_) | Saved::Cdc(_)) | None => Ok(()),
             },
             Verdict::Nack => {
                 self.staged.nack();
@@ -272,7 +272,7 @@ fn polling_state(saved: Saved) -> PollingState {
     match saved {
         Saved::Polling(state) => state,
         // `open` refused a state of the other mode.
-        Saved::Fresh | Saved::Cdc(_) => PollingState::default(),
+        Saved::Fresh | Saved::Debezium(_) | Saved::Cdc(_) => PollingState::default(),
     }
 }
 

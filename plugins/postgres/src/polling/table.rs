@@ -306,6 +306,7 @@ impl<'a> Layout<'a> {
                 name: &column.name,
                 label: if polling.is_snake_case { snake } else { &column.name },
                 oid: column.oid,
+                modifier: column.modifier,
                 is_key: key_columns.contains(&column.name),
                 is_identity: false,
             })

@@ -1,19 +1,21 @@
 //! `{1,NULL,3}`, `{"a,b","NULL"}`, `{{1,2},{3,4}}`, `[0:2]={1,2,3}` into JSON arrays.
 
-use super::json::{Fault, Out, write as write_value};
-use super::{Forms, Kind};
+use super::json::{Fault, Out};
 
 const TORN: Fault = "its text is no array";
 
 /// PostgreSQL allows six.
 const DIMENSIONS_MAX: usize = 6;
 
-/// Writes the array; lower bounds, which JSON has no place for, are left out.
-pub(super) fn write(
-    out: &mut impl Out,
-    element: &Kind,
+/// Writes the array, its elements by `write`; lower bounds, which JSON has no place for, are left out.
+///
+/// # Errors
+/// When the text is no array, or an element cannot be written.
+pub(crate) fn write_array<O: Out>(
+    out: &mut O,
     delimiter: u8,
-    (text, forms): (&[u8], Forms),
+    text: &[u8],
+    mut write: impl FnMut(&mut O, &[u8]) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut rest = without_bounds(text)?;
     let mut unescaped = Vec::new();
@@ -45,7 +47,7 @@ pub(super) fn write(
             _ if is_after_element => return Err(TORN),
             b'"' => {
                 rest = quoted(tail, &mut unescaped)?;
-                write_value(out, element, &unescaped, forms)?;
+                write(out, &unescaped)?;
                 is_after_element = true;
             }
             _ => {
@@ -54,7 +56,7 @@ pub(super) fn write(
                 match bare {
                     // A text of these four letters would stand in quotes.
                     b"NULL" => out.put(b"null"),
-                    _ => write_value(out, element, bare, forms)?,
+                    _ => write(out, bare)?,
                 }
                 rest = after;
                 is_after_element = true;

@@ -30,7 +30,7 @@ pub(crate) type Fault = &'static str;
 ///
 /// # Errors
 /// When the text is no UTF-8 or not of the form its type has. What was written then is of no use.
-pub(crate) fn write(out: &mut impl Out, kind: &Kind, text: &[u8], forms: Forms) -> Result<(), Fault> {
+pub(crate) fn write<O: Out>(out: &mut O, kind: &Kind, text: &[u8], forms: Forms) -> Result<(), Fault> {
     match kind {
         Kind::Bool => match text {
             b"t" => out.put(b"true"),
@@ -61,7 +61,11 @@ pub(crate) fn write(out: &mut impl Out, kind: &Kind, text: &[u8], forms: Forms) 
             return write_string(out, &text);
         }
         Kind::Hstore => return hstore::write(out, text),
-        Kind::Array { element, delimiter } => return array::write(out, element, *delimiter, (text, forms)),
+        Kind::Array { element, delimiter } => {
+            return array::write_array(out, *delimiter, text, |out: &mut O, text: &[u8]| {
+                write(out, element, text, forms)
+            });
+        }
         Kind::Text => return write_string(out, text),
     }
     Ok(())

@@ -58,8 +58,8 @@ impl Kind {
     /// The kind of a type by its name, which the stream gives for those that are not built in.
     pub(crate) fn by_name(schema: &str, name: &str) -> Kind {
         if schema == "pg_catalog" || schema.is_empty() {
-            if let Some((oid, _)) = NAMES.iter().find(|(_, known)| *known == name) {
-                return scalar(*oid).unwrap_or(Kind::Text);
+            if let Some(oid) = oid_of(name) {
+                return scalar(oid).unwrap_or(Kind::Text);
             }
             return name
                 .strip_prefix('_')
@@ -89,8 +89,8 @@ fn scalar(oid: u32) -> Option<Kind> {
     })
 }
 
-/// Names of the scalars that are more than text: the base types a domain may have.
-const NAMES: [(u32, &str); 12] = [
+/// Names of the scalars that are more than text in some envelope: the base types a domain may have.
+const NAMES: [(u32, &str); 20] = [
     (16, "bool"),
     (17, "bytea"),
     (20, "int8"),
@@ -98,12 +98,24 @@ const NAMES: [(u32, &str); 12] = [
     (23, "int4"),
     (26, "oid"),
     (114, "json"),
+    (600, "point"),
     (700, "float4"),
     (701, "float8"),
+    (790, "money"),
+    (1082, "date"),
+    (1083, "time"),
     (1114, "timestamp"),
     (1184, "timestamptz"),
+    (1186, "interval"),
+    (1266, "timetz"),
+    (1560, "bit"),
+    (1562, "varbit"),
     (1700, "numeric"),
 ];
+
+fn oid_of(name: &str) -> Option<u32> {
+    NAMES.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid)
+}
 
 /// Built-in array types and what they hold; a test compares them with a server's own catalog.
 #[rustfmt::skip]
@@ -125,10 +137,24 @@ const ARRAYS: [(u32, u32); 80] = [
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
     kinds: HashMap<u32, Kind>,
+    rows: HashMap<u32, TypeRow>,
+}
+
+/// What a type is in the end, once no domain is left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Root {
+    pub(crate) oid: u32,
+    /// What stands in parentheses behind the type, encoded as the type likes it; -1 for nothing.
+    pub(crate) modifier: i32,
+    /// Empty for built-in types.
+    pub(crate) name: String,
+    pub(crate) is_hstore: bool,
+    /// What an array holds, and what stands between.
+    pub(crate) element: Option<(Box<Root>, u8)>,
 }
 
 /// One row of `pg_type`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeRow {
     pub(crate) oid: u32,
     pub(crate) name: String,
@@ -137,24 +163,55 @@ pub(crate) struct TypeRow {
     pub(crate) delimiter: u8,
     /// For a domain what it is based on, else 0.
     pub(crate) base: u32,
+    /// For a domain the modifier of its base, else -1.
+    pub(crate) modifier: i32,
 }
 
 impl Catalog {
     /// Asks for what [`from_rows`](Catalog::from_rows) reads. Composites, the row type of every table among them, are text anyway; arrays of
     /// them are not.
     pub(crate) const SQL: &str = "SELECT t.oid::text, t.typname::text, \
-         (CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END)::text, t.typdelim::text, t.typbasetype::text \
+         (CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END)::text, t.typdelim::text, t.typbasetype::text, t.typtypmod::text \
          FROM pg_catalog.pg_type t WHERE t.oid >= 16384 AND t.typtype <> 'c'";
 
     pub(crate) fn from_rows(rows: &[TypeRow]) -> Catalog {
         let by_oid: HashMap<u32, &TypeRow> = rows.iter().map(|row| (row.oid, row)).collect();
-        Catalog { kinds: rows.iter().map(|row| (row.oid, resolved(row.oid, &by_oid, 0))).collect() }
+        Catalog {
+            kinds: rows.iter().map(|row| (row.oid, resolved(row.oid, &by_oid, 0))).collect(),
+            rows: rows.iter().map(|row| (row.oid, row.clone())).collect(),
+        }
     }
 
     /// Remembers what the stream said about a type.
     pub(crate) fn learn(&mut self, oid: u32, schema: &str, name: &str) {
         // What the catalog says is better than a name: it knows what an array of domains holds.
         self.kinds.entry(oid).or_insert_with(|| Kind::by_name(schema, name));
+        let is_built_in = schema.is_empty() || schema == "pg_catalog";
+        let base = oid_of(name).filter(|_| is_built_in).unwrap_or_default();
+        let row = || TypeRow { oid, name: name.to_owned(), base, modifier: -1, ..TypeRow::default() };
+        self.rows.entry(oid).or_insert_with(row);
+    }
+
+    /// What `oid` is in the end; `modifier` is that of the column.
+    pub(crate) fn root(&self, oid: u32, modifier: i32) -> Root {
+        self.rooted(oid, modifier, 0)
+    }
+
+    fn rooted(&self, oid: u32, modifier: i32, depth: u32) -> Root {
+        let root = Root { oid, modifier, ..Root::default() };
+        if let Some((_, element)) = ARRAYS.iter().find(|(array, _)| *array == oid) {
+            let element = self.rooted(*element, modifier, depth + 1);
+            return Root { element: Some((Box::new(element), b',')), ..root };
+        }
+        let Some(row) = self.rows.get(&oid).filter(|_| depth < DEPTH_MAX) else { return root };
+        if row.base != 0 {
+            return self.rooted(row.base, if modifier < 0 { row.modifier } else { modifier }, depth + 1);
+        }
+        let element = (row.element != 0).then(|| {
+            let delimiter = self.rows.get(&row.element).map_or(row.delimiter, |element| element.delimiter);
+            (Box::new(self.rooted(row.element, modifier, depth + 1)), delimiter)
+        });
+        Root { name: row.name.clone(), is_hstore: row.name == "hstore", element, ..root }
     }
 
     pub(crate) fn kind(&self, oid: u32) -> Kind {
@@ -182,7 +239,7 @@ mod tests {
     use super::*;
 
     fn row(oid: u32, name: &str, element: u32, base: u32) -> TypeRow {
-        TypeRow { oid, name: name.to_owned(), element, delimiter: b',', base }
+        TypeRow { oid, name: name.to_owned(), element, delimiter: b',', base, modifier: -1 }
     }
 
     #[test]

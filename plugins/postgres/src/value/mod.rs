@@ -7,8 +7,9 @@ mod hstore;
 mod json;
 mod kind;
 
-pub(crate) use json::{Out, write, write_utf8};
-pub(crate) use kind::{Catalog, Kind, TypeRow};
+pub(crate) use array::write_array;
+pub(crate) use json::{Fault, Out, write, write_utf8};
+pub(crate) use kind::{Catalog, Kind, Root, TypeRow};
 
 /// What a user may choose about the form of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
