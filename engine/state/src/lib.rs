@@ -17,7 +17,7 @@ mod folder;
 mod format;
 mod http;
 mod lease;
-pub mod outbound;
+pub use picomq_connector_sdk::http::outbound;
 mod slot;
 mod store;
 

@@ -2,50 +2,12 @@
 
 use std::fmt;
 
+pub use picomq_connector_sdk::Secret;
 use ring::digest::{SHA256, digest};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 use subtle::ConstantTimeEq;
 
 /// Longest secret. GitHub and its like have no limit of their own; a file read by mistake has megabytes.
 pub(crate) const SECRET_BYTES_MAX: usize = 4096;
-
-/// Text that no log line, error or debug form shows.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps `text` as a secret.
-    pub fn new(text: impl Into<String>) -> Secret {
-        Secret(text.into())
-    }
-
-    /// The text, for computing with it.
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("***")
-    }
-}
-
-impl JsonSchema for Secret {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Secret".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "writeOnly": true })
-    }
-}
 
 /// The SHA-256 of a token: all that is needed to recognise it.
 #[derive(Clone, Copy)]

@@ -1,5 +1,6 @@
-//! How the engine asks a server that its configuration names: no redirects, no proxy of the environment, no retries
-//! below its own, a limit for all it takes, and nothing of a URL in an error.
+//! What [`Client`](super::Client) and the engine's own requests (state store, schema registries) have in common: no
+//! redirects, no proxy of the environment, no retries below one's own, a limit for all they take, and nothing of a URL
+//! in an error. A plugin uses `Client`.
 
 use std::sync::Once;
 use std::time::Duration;
