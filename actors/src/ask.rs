@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ractor::RpcReplyPort;
 
-use crate::handle::CommandError;
+use crate::command::AskError;
 use crate::tap::Tap;
 
 /// Asked of the supervisor, which answers at once or lets the plugin answer.
@@ -20,26 +20,6 @@ pub(crate) enum Ask {
         /// JSON comes back.
         reply: RpcReplyPort<Result<String, AskError>>,
     },
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
-    /// The source cannot be asked anything.
-    #[error(transparent)]
-    Source(#[from] CommandError),
-    /// The plugin is not open now.
-    #[error("the plugin of this source is not open")]
-    NotOpen,
-    /// The plugin knows no such command.
-    #[error("{0}")]
-    Unknown(String),
-    /// The plugin took the command and failed.
-    #[error("{0}")]
-    Failed(String),
-    /// No answer in time.
-    #[error("the plugin did not answer in time")]
-    Silent,
 }
 
 impl Ask {

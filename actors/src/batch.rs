@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pico_record::Routed;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
-use crate::lifecycle::BatchId;
+use crate::batch_id::BatchId;
 
 /// Where the time of a batch went.
 #[derive(Debug, Clone, Copy)]

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use crate::abort_on_drop::AbortOnDrop;
 use crate::batch::{Counts, DeliveredBatch, Timing};
 use crate::fault;
 use crate::lifecycle::{Event, Stage};
 use crate::line::{NextSave, Saves};
-use crate::poller::AbortOnDrop;
 use crate::ports::{SaveFailure, StorePort};
-use crate::supervisor::{SavedBatch, SupervisorHandle};
+use crate::supervisor_handle::{SavedBatch, SupervisorHandle};
 
 pub(crate) type CheckpointerRef = ActorRef<CheckpointerMsg>;
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::cause::Cause;
 use crate::lifecycle::Event;
-use crate::ports::Cause;
 use crate::status::Check;
 
 /// Checks a plugin may report; more are dropped.

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pico_config::Definition;
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef, RpcReplyPort, call_t};
 use tokio::sync::broadcast;
 
 use crate::ask::Ask;
-pub use crate::ask::AskError;
-use crate::lifecycle::Asked;
+use crate::cause::Cause;
+pub use crate::command::{AskError, Command, CommandError};
+pub use crate::difference::{Item, Step, difference};
 use crate::news::{News, Newsroom};
-use crate::ports::{Cause, DeliveryFactory, PluginFactory};
-pub use crate::root::{Item, Step, difference};
 use crate::root::{RootActor, RootArgs, RootMsg};
+pub use crate::source::{AskedStore, BadSource, EngineSettings, Entry, RunningSource, SourceSpec};
 use crate::status::{Health, SourceDetail, SourceView, Totals};
+use crate::supervisor::END_SLACK;
 use crate::tap::Tap;
 
 /// A reply of the root is a look into its own memory; past this something is badly wrong.
@@ -25,150 +25,6 @@ const REPLY_TIMEOUT_MS: u64 = 5_000;
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// To begin every step of an apply takes milliseconds a source; there may be thousands.
 const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// One source to keep: a definition with its doors, or a file that could not be read as one.
-pub enum Entry {
-    /// A checked definition.
-    Good(Box<SourceSpec>),
-    /// Listed with status `error` so that nobody looks for it in vain.
-    Bad(BadSource),
-}
-
-impl Entry {
-    /// Its key; for a file that is no definition the one it is listed under.
-    pub fn key(&self) -> &str {
-        match self {
-            Entry::Good(spec) => spec.definition.key.as_str(),
-            Entry::Bad(bad) => &bad.key,
-        }
-    }
-
-    /// What the difference of two sets depends on.
-    pub fn item(&self) -> Item<'_> {
-        let definition = match self {
-            Entry::Good(spec) => Some(&*spec.definition),
-            Entry::Bad(_) => None,
-        };
-        Item { key: self.key(), definition, has_failed: false }
-    }
-}
-
-/// One source as a reload finds it.
-#[derive(Debug, Clone)]
-pub struct RunningSource {
-    /// Its key.
-    pub key: String,
-    /// In force, or on its way to be; `None` for a file that is no definition.
-    pub definition: Option<Arc<Definition>>,
-    /// What was told last and did not open; `None` when the last reload went well.
-    pub refused: Option<Arc<Definition>>,
-    /// A changed definition is not open yet.
-    pub is_reloading: bool,
-    /// Its file, or its changed definition, could not be used, and what ran before runs on.
-    pub has_reload_failed: bool,
-}
-
-impl RunningSource {
-    pub(crate) fn of_bad(bad: &BadSource) -> RunningSource {
-        RunningSource {
-            key: bad.key.clone(),
-            definition: None,
-            refused: None,
-            is_reloading: false,
-            has_reload_failed: false,
-        }
-    }
-
-    pub(crate) fn of_entry(entry: &Entry) -> RunningSource {
-        match entry {
-            Entry::Good(spec) => RunningSource {
-                key: entry.key().to_owned(),
-                definition: Some(spec.definition.clone()),
-                refused: None,
-                is_reloading: true,
-                has_reload_failed: false,
-            },
-            Entry::Bad(bad) => RunningSource::of_bad(bad),
-        }
-    }
-
-    /// What the difference of two sets depends on: what is in force, or, where what failed is not tried again, what was
-    /// told last.
-    pub fn item_told(&self, retries_failed: bool) -> Item<'_> {
-        let told = self.refused.as_ref().filter(|_| !retries_failed).or(self.definition.as_ref());
-        Item { key: &self.key, definition: told.map(|told| &**told), has_failed: false }
-    }
-}
-
-/// A checked definition with its doors.
-#[derive(Clone)]
-pub struct SourceSpec {
-    /// The definition.
-    pub definition: Arc<Definition>,
-    /// Opens instances of its plugin.
-    pub plugin: Arc<dyn PluginFactory>,
-    /// Opens its store and broker.
-    pub delivery: Arc<dyn DeliveryFactory>,
-    /// Keeps what a person asked for.
-    pub asked: Arc<dyn AskedStore>,
-}
-
-/// A file that could not be read as a definition.
-#[derive(Debug, Clone)]
-pub struct BadSource {
-    /// Key in the file, else its stem.
-    pub key: String,
-    /// Library it names, empty when it names none.
-    pub path: String,
-    /// The findings, in one line each.
-    pub cause: Cause,
-}
-
-/// Keeps what a person asked for beside the state. Blocking and small: called from a blocking thread.
-pub trait AskedStore: Send + Sync + 'static {
-    /// What was asked last; `Running` when nothing was, or when it cannot be kept.
-    fn load(&self) -> Result<Asked, Cause>;
-    /// Keeps it.
-    fn save(&self, asked: Asked) -> Result<(), Cause>;
-}
-
-/// What a person may ask of one source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
-    /// Open; resets the counters.
-    Start,
-    /// No polls; the plugin stays open.
-    Pause,
-    /// Poll again.
-    Resume,
-    /// Close and open again; resets the counters.
-    Restart,
-    /// Close for good.
-    Stop,
-}
-
-/// Why a command was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
-    /// No source has this key.
-    #[error("no source has the key `{0}`")]
-    UnknownSource(String),
-    /// The file is not a definition, or the definition is switched off.
-    #[error("{0}")]
-    NotRunnable(String),
-    /// The root is gone; the process is ending.
-    #[error("the engine is shutting down")]
-    Ending,
-}
-
-/// Settings of the process that every source shares.
-#[derive(Debug, Clone)]
-pub struct EngineSettings {
-    /// Limits of one source and of all together.
-    pub limits: pico_config::Limits,
-    /// What a stop waits for batches in flight.
-    pub grace: Duration,
-}
 
 /// The running engine.
 #[derive(Clone)]
@@ -297,7 +153,7 @@ impl Engine {
 
     /// Stops every source within `grace`. `true` when all drained: no batch was given up.
     pub async fn shutdown(&self, grace: Duration) -> bool {
-        let wait = grace + crate::supervisor::END_SLACK;
+        let wait = grace + END_SLACK;
         match self.root.call(|reply| RootMsg::Shutdown { grace, reply }, Some(wait)).await {
             Ok(CallResult::Success(has_drained)) => has_drained,
             Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => false,

@@ -2,29 +2,50 @@
 //!
 //! Decisions are made by [`lifecycle`] and [`line`], which are pure; the actors carry them out through the
 //! [`ports`]. This is the only crate that knows ractor. docs/architecture.md has the picture.
+//!
+//! The modules are named below from the ground up: none knows one of a later group.
 #![forbid(unsafe_code)]
 
-mod ask;
-pub mod backoff;
-mod batch;
-mod checkpointer;
-mod checks;
+// Words that many rooms share, and small things that know nobody.
+mod abort_on_drop;
+mod batch_id;
+mod cause;
+mod clock;
+mod command;
+mod difference;
 pub mod fault;
-pub mod handle;
+mod rate;
+pub mod telemetry;
+mod total;
+
+// What happens next: pure.
+pub mod backoff;
+mod checks;
 pub mod lifecycle;
 pub mod line;
+pub mod status;
+
+// What is passed on and told.
+mod ask;
+mod batch;
 pub mod news;
+pub mod ports;
+mod source;
+pub mod tap;
+
+// One opening of a source: its doors, and the children in a line.
+mod checkpointer;
+mod opening;
 pub mod plugin;
 mod poller;
-pub mod ports;
 mod producer;
-mod rate;
-mod root;
 mod router;
-pub mod status;
-mod supervisor;
-pub mod tap;
-pub mod telemetry;
-pub mod testing;
-mod total;
+mod supervisor_handle;
 mod tree;
+
+// Who owns a source, who owns all of them, and what the daemon holds.
+pub mod handle;
+mod root;
+mod supervisor;
+
+pub mod testing;

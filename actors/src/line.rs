@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::lifecycle::BatchId;
+use crate::batch_id::BatchId;
 
 /// What a stage may take.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -15,11 +15,9 @@ use picomq_connector_sdk::ffi::host::{
 };
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
-use crate::ask::AskError;
-use crate::ports::{
-    BoxFuture, CallFailure, Cause, CheckSink, OpenFailure, OpenKind, PluginFactory, PluginPort, PollOutcome,
-    Told,
-};
+use crate::cause::{Cause, OpenFailure, OpenKind};
+use crate::command::AskError;
+use crate::ports::{BoxFuture, CallFailure, CheckSink, PluginFactory, PluginPort, PollOutcome, Told};
 use crate::telemetry;
 
 /// A request to open an instance of a definition's plugin on `state`, which tells `host` what it has to say.

@@ -7,15 +7,16 @@ use picomq_connector_sdk::Verdict;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::abort_on_drop::AbortOnDrop;
 use crate::batch::{PolledBatch, Timing};
+use crate::batch_id::BatchId;
 use crate::fault;
-use crate::lifecycle::{BatchId, Event, PolledKind, Stage};
+use crate::lifecycle::{Event, PolledKind, Stage};
 use crate::ports::{CallFailure, PluginPort, PollOutcome};
 use crate::router::{RouterMsg, RouterRef};
-use crate::supervisor::SupervisorHandle;
+use crate::supervisor_handle::SupervisorHandle;
 
 /// An empty poll that came back sooner is followed by a wait up to this, so that `interval = "0s"` never pegs a core
 /// on nothing.
@@ -58,15 +59,6 @@ struct RunningPoll {
     refuse_watermark: bool,
     woken: Arc<Notify>,
     _call: AbortOnDrop,
-}
-
-/// Aborts a started call when its owner goes: nobody waits for the answer any more.
-pub(crate) struct AbortOnDrop(pub(crate) AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl PollerState {

@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use crate::abort_on_drop::AbortOnDrop;
 use crate::batch::{Counts, DeliveredBatch, RoutedBatch, Timing};
+use crate::batch_id::BatchId;
 use crate::checkpointer::{CheckpointerMsg, CheckpointerRef};
 use crate::fault;
-use crate::lifecycle::{BatchId, Event, Stage};
+use crate::lifecycle::{Event, Stage};
 use crate::line::Deliveries;
-use crate::poller::AbortOnDrop;
 use crate::ports::{BrokerPort, DeliveryEvent, DeliveryFailure};
-use crate::supervisor::SupervisorHandle;
+use crate::supervisor_handle::SupervisorHandle;
 
 pub(crate) type ProducerRef = ActorRef<ProducerMsg>;
 

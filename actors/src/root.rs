@@ -2,8 +2,8 @@
 
 mod apply;
 mod changes;
-mod difference;
 mod slot;
+mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,14 @@ use std::time::Duration;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use crate::ask::Ask;
-use crate::handle::{Command, CommandError, EngineSettings, Entry, RunningSource};
+use crate::command::{Command, CommandError};
 use crate::news::Newsroom;
+use crate::source::{EngineSettings, Entry, RunningSource};
 use crate::status::{Health, SourceDetail, SourceView, Totals};
 use crate::supervisor::END_SLACK;
+use crate::telemetry;
 use crate::total::TotalBytes;
-pub use difference::{Item, Step, difference};
-use slot::{Kind, Slot};
+use slot::Slot;
 
 pub(crate) struct RootActor;
 
@@ -84,7 +85,7 @@ impl RootState {
     async fn spawn(&mut self, myself: &ActorRef<RootMsg>, index: usize) -> Result<(), ActorProcessingErr> {
         let Some(slot) = self.slots.get_mut(index) else { return Ok(()) };
         if self.ending.is_none() {
-            slot.spawn(myself, &self.settings, self.total.clone(), self.newsroom.clone()).await?;
+            slot.spawn(myself.get_cell(), &self.settings, self.total.clone(), self.newsroom.clone()).await?;
         }
         Ok(())
     }
@@ -112,8 +113,8 @@ impl RootState {
     fn set_gauges(&self) {
         let total = self.slots.iter().filter(|slot| slot.is_counted()).count();
         let running = self.slots.iter().filter(|slot| slot.is_running()).count();
-        metrics::gauge!(crate::telemetry::SOURCES_TOTAL).set(total as f64);
-        metrics::gauge!(crate::telemetry::SOURCES_RUNNING).set(running as f64);
+        metrics::gauge!(telemetry::SOURCES_TOTAL).set(total as f64);
+        metrics::gauge!(telemetry::SOURCES_RUNNING).set(running as f64);
         for slot in &self.slots {
             slot.set_gauges();
         }
@@ -250,15 +251,5 @@ impl Actor for RootActor {
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
         }
         Ok(())
-    }
-}
-
-impl Kind {
-    /// Whether the definition is switched on; a file that cannot be read counts, so that somebody looks.
-    fn is_enabled(&self) -> bool {
-        match self {
-            Kind::Good { spec, .. } => spec.definition.enabled,
-            Kind::Bad(_) => true,
-        }
     }
 }

@@ -7,12 +7,14 @@ use picomq_connector_sdk::ffi::host::GuestBatch;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use crate::batch::{PolledBatch, RoutedBatch};
+use crate::batch_id::BatchId;
+use crate::cause::Cause;
+use crate::clock::now_ms;
 use crate::fault;
-use crate::lifecycle::{BatchId, Event, Stage};
+use crate::lifecycle::{Event, Stage};
 use crate::line::Intake;
-use crate::ports::Cause;
 use crate::producer::{ProducerMsg, ProducerRef};
-use crate::supervisor::{SupervisorHandle, now_ms};
+use crate::supervisor_handle::SupervisorHandle;
 
 /// Records routed before other tasks get their turn.
 const CHUNK: usize = 1_000;

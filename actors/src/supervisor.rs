@@ -12,63 +12,32 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pico_config::SourceKey;
+use pico_config::Definition;
 use pico_record::Ceiling;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorCell, ActorProcessingErr, RpcReplyPort, SupervisionEvent};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Span;
 
-use crate::ask::Ask;
-use crate::batch::{Counts, Timing};
+use crate::cause::Cause;
 use crate::checks::Checks;
-use crate::handle::{CommandError, SourceSpec};
-use crate::lifecycle::{Asked, Ended, Event, Input, Lifecycle, Order, Token};
+use crate::clock::now_ms;
+use crate::command::CommandError;
+use crate::lifecycle::{Asked, Input, Lifecycle, Limits, Order};
 use crate::news::Newsroom;
-use crate::ports::{Cause, OpenFailure, StorePort, Told};
-pub(crate) use observe::now_ms;
-
+use crate::ports::StorePort;
 use crate::rate::Rate;
+use crate::source::SourceSpec;
 use crate::status::{Lag, LastError, Report, Totals};
-use crate::tap::Tap;
-use crate::telemetry::SourceMetrics;
+use crate::supervisor_handle::{SavedBatch, SupervisorHandle, SupervisorMsg, SupervisorRef};
 use crate::total::TotalBytes;
-use crate::tree::{Opened, Tree};
+use crate::tree::Tree;
 
 /// What closing may take past the grace, before the process gives up on it.
 pub(crate) const END_SLACK: Duration = Duration::from_secs(4);
 
-pub(crate) type SupervisorRef = ActorRef<SupervisorMsg>;
-
 pub(crate) struct SupervisorActor;
-
-pub(crate) enum SupervisorMsg {
-    /// A person or the root wants something; replied to once it is kept.
-    Command { order: Order, reply: Option<RpcReplyPort<Result<(), CommandError>>> },
-    /// The definition changed, or is again the one in force.
-    Reload(Box<SourceSpec>),
-    /// The process ends, or the source was removed: drain within the grace, then end this actor.
-    Shutdown { grace: Duration },
-    /// Something the tree has to say.
-    Event { epoch: u64, event: Event },
-    /// Counts of a batch whose state was saved, told right before its `Saved`.
-    Saved { number: u64, saved: SavedBatch },
-    /// An opening ended.
-    Opened { epoch: u64, outcome: Result<Opened, OpenFailure> },
-    /// The tree is down.
-    Ended { ended: Ended, lease: Option<Arc<dyn StorePort>> },
-    /// A wait of the lifecycle ended.
-    Wake(Token),
-    /// The bytes of all sources went over or under their limit.
-    Total { is_over: bool },
-    /// Time to see whether anything moved.
-    StallCheck,
-    /// The plugin reports something about itself.
-    Told(Told),
-    /// Something is asked of the source beside its lifecycle.
-    Ask(Ask),
-}
 
 pub(crate) struct SupervisorArgs {
     pub(crate) spec: SourceSpec,
@@ -78,14 +47,6 @@ pub(crate) struct SupervisorArgs {
     pub(crate) total: Arc<TotalBytes>,
     pub(crate) report: watch::Sender<Report>,
     pub(crate) newsroom: Newsroom,
-}
-
-/// What is told of a saved batch when its Ack was taken.
-#[derive(Clone, Copy)]
-pub(crate) struct SavedBatch {
-    pub(crate) counts: Counts,
-    pub(crate) timing: Timing,
-    pub(crate) save: Duration,
 }
 
 pub(crate) struct SupervisorState {
@@ -128,66 +89,16 @@ pub(crate) struct SupervisorState {
     span: Span,
 }
 
-/// What the children hold of their supervisor.
-#[derive(Clone)]
-pub(crate) struct SupervisorHandle {
-    supervisor: SupervisorRef,
-    key: Arc<SourceKey>,
-    metrics: Arc<SourceMetrics>,
-    tap: Arc<Tap>,
-    began: Instant,
-}
-
-impl SupervisorHandle {
-    /// Time since the supervisor began; it goes on over openings.
-    pub(crate) fn steady(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    pub(crate) fn event(&self, epoch: u64, event: Event) {
-        self.supervisor.cast(SupervisorMsg::Event { epoch, event }).ok();
-    }
-
-    pub(crate) fn saved(&self, number: u64, saved: SavedBatch) {
-        self.supervisor.cast(SupervisorMsg::Saved { number, saved }).ok();
-    }
-
-    pub(crate) fn metrics(&self) -> &SourceMetrics {
-        &self.metrics
-    }
-
-    pub(crate) fn key(&self) -> &SourceKey {
-        &self.key
-    }
-
-    /// Only when somebody looks.
-    pub(crate) fn tap(&self) -> Option<&Tap> {
-        self.tap.is_wanted().then_some(&*self.tap)
-    }
-
-    pub(crate) fn cell(&self) -> ActorCell {
-        self.supervisor.get_cell()
-    }
-}
-
 impl SupervisorState {
     fn new(myself: SupervisorRef, args: SupervisorArgs) -> SupervisorState {
         let SupervisorArgs { spec, limits, grace, asked, total, report, newsroom } = args;
-        let lifecycle = Lifecycle::new(reload::limits_of(&spec.definition, &limits), asked);
-        let key = Arc::new(spec.definition.key.clone());
-        let metrics = Arc::new(SourceMetrics::new(key.as_str()));
-        let span = tracing::info_span!("source", key = key.as_str());
+        let lifecycle = Lifecycle::new(limits_of(&spec.definition, &limits), asked);
+        let span = tracing::info_span!("source", key = spec.definition.key.as_str());
         let mut timers = JoinSet::new();
         timers.spawn(watch_total(myself.clone(), total.watch()));
         let since = (lifecycle.status(), now_ms());
         SupervisorState {
-            handle: SupervisorHandle {
-                supervisor: myself,
-                key,
-                metrics,
-                tap: Arc::default(),
-                began: Instant::now(),
-            },
+            handle: SupervisorHandle::new(myself, spec.definition.key.clone()),
             spec: Arc::new(spec),
             next: None,
             former: None,
@@ -275,6 +186,16 @@ impl SupervisorState {
             SupervisorMsg::Told(told) => self.told(told),
             SupervisorMsg::Ask(ask) => self.ask(ask),
         }
+    }
+}
+
+/// What the lifecycle needs to know of a definition.
+fn limits_of(definition: &Definition, limits: &pico_config::Limits) -> Limits {
+    Limits {
+        window: definition.max_in_flight as usize,
+        in_flight_bytes: limits.in_flight_bytes,
+        nack_limit: definition.supervision.nack_limit,
+        restarts: definition.supervision.restart_after.is_some(),
     }
 }
 

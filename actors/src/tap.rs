@@ -15,7 +15,7 @@ use pico_record::{Group, Routed};
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use tokio::sync::mpsc;
 
-use crate::lifecycle::BatchId;
+use crate::batch_id::BatchId;
 pub use glob::Glob;
 pub use sample::{Piece, Sample};
 

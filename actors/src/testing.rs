@@ -14,9 +14,9 @@ pub use broker::{BrokerFault, FakeBroker, SentRecord};
 pub use plugin::{CountingPlugin, PluginFault, PluginLog};
 pub use store::{FakeStore, StoreFault};
 
-use crate::handle::AskedStore;
 use crate::lifecycle::Asked;
 use crate::ports::{BoxFuture, Cause, DeliveryFactory, OpenFailure, OpenedDelivery};
+use crate::source::AskedStore;
 
 /// A queue of faults: each use takes the next; past its end everything works.
 #[derive(Debug)]

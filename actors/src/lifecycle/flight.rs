@@ -2,60 +2,8 @@
 
 use picomq_connector_sdk::Verdict;
 
-use super::{Blame, Effect, Latch, Lifecycle, Phase, PolledKind, Probe, Refusal, Wait};
-use crate::ports::Cause;
-
-/// Names a batch so that order survives failure: a stage takes first the number its epoch began with, then n only
-/// after n − 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BatchId {
-    /// Rises at each opening and each rewind.
-    pub epoch: u64,
-    /// The number this epoch began with.
-    pub first: u64,
-    /// Never used twice in a life by a batch that was sent down the line.
-    pub number: u64,
-}
-
-/// A batch in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Flight {
-    /// Its number; an empty batch bears the number of the next one.
-    pub number: u64,
-    /// What it holds and how far it is.
-    pub kind: FlightKind,
-    /// Bytes it keeps in memory.
-    pub bytes: u64,
-}
-
-/// What a batch in flight holds and how far it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FlightKind {
-    /// No records, no state: its Ack waits for its turn only.
-    Empty,
-    /// A watermark that is told Nack.
-    Refused,
-    /// A watermark on its way to the store.
-    Watermark,
-    /// Records on their way.
-    Records,
-    /// Saved; its Ack waits for its turn.
-    Saved {
-        /// Whether it held records, sent or filtered.
-        had_records: bool,
-        /// Records in the log.
-        delivered: u32,
-    },
-}
-
-impl FlightKind {
-    fn is_ready(self) -> bool {
-        match self {
-            FlightKind::Empty | FlightKind::Saved { .. } => true,
-            FlightKind::Refused | FlightKind::Watermark | FlightKind::Records => false,
-        }
-    }
-}
+use super::{Blame, Effect, Flight, FlightKind, Latch, Lifecycle, Phase, PolledKind, Probe, Refusal, Wait};
+use crate::cause::Cause;
 
 impl Lifecycle {
     /// Starts a poll when nothing forbids it. Only here does a poll begin.

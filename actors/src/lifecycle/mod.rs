@@ -10,179 +10,26 @@
 mod command;
 mod effect;
 mod flight;
+mod input;
 mod opening;
+mod phase;
 mod reload;
 mod rewind;
 mod status;
 #[cfg(test)]
 mod tests;
 
-use effect::Failure;
-pub use effect::{Effect, Ended, Event, Input, Order, PolledKind, Stage, Then, Wait};
-pub use flight::{BatchId, Flight, FlightKind};
-use reload::Trial;
+pub use effect::{Effect, Token, Wait};
+use input::Failure;
+pub use input::{Asked, Ended, Event, Input, Limits, Order, PolledKind, Stage};
+use phase::{Blame, Pending, Probe, Refusal, Trial};
+pub use phase::{Flight, FlightKind, Latch, Phase, QuietSet, Then};
 pub use status::{Condition, Conditions, Status};
 
 use std::collections::VecDeque;
 
-use crate::ports::Cause;
-
-/// Names a wait that was started; a wake with an older token is ignored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Token(pub u64);
-
-/// The limits the decisions need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Limits {
-    /// W: batches in flight at most, at least 1.
-    pub window: usize,
-    /// Bytes in flight past which no poll starts.
-    pub in_flight_bytes: u64,
-    /// Nacks in a row that halt the source.
-    pub nack_limit: u32,
-    /// Whether a halted source whose cause may pass is opened again by itself.
-    pub restarts: bool,
-}
-
-/// Where the source stands. What exists only in one phase lives in its variant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// Holds nothing.
-    Stopped,
-    /// Store, broker and plugin are being opened.
-    Opening,
-    /// Waits before it opens again.
-    Waiting {
-        /// The wake that ends the wait.
-        token: Token,
-    },
-    /// Polls, or holds before the next poll.
-    Active,
-    /// Something failed at batch `from`: no poll, predecessors run on, then one Nack.
-    Rewinding {
-        /// Oldest failed batch.
-        from: u64,
-        /// Which stages said quiet for this very `from`.
-        quiet: QuietSet,
-        /// Whether this rewind counts as a nack (a refused watermark does not).
-        is_counted: bool,
-    },
-    /// No polls; plugin, lease and client stay.
-    Paused,
-    /// Gave up until a person, or `restart_after`, opens it again. Holds the lease at most.
-    Halted {
-        /// The wake that opens it again, when the cause may pass.
-        restart: Option<Token>,
-    },
-    /// The tree is coming down.
-    Closing {
-        /// Where it goes from there.
-        then: Then,
-    },
-}
-
-/// The stages that must be quiet before a Nack is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct QuietSet {
-    poller: bool,
-    producer: bool,
-    checkpointer: bool,
-}
-
-impl QuietSet {
-    fn add(&mut self, stage: Stage) {
-        match stage {
-            Stage::Poller => self.poller = true,
-            Stage::Router => {}
-            Stage::Producer => self.producer = true,
-            Stage::Checkpointer => self.checkpointer = true,
-        }
-    }
-
-    fn is_complete(self) -> bool {
-        self.poller && self.producer && self.checkpointer
-    }
-}
-
-/// Why a source shows `error` until a batch is delivered or a person acts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Latch {
-    /// A state could not be saved.
-    Save,
-    /// The nack limit was reached.
-    Limit,
-    /// The nack limit was reached and the cause needs a human.
-    LimitForHuman,
-    /// Opening failed in a way that will not pass by itself.
-    Open,
-    /// Somebody else owns the state.
-    Fenced,
-    /// A call into the plugin never came back; the instance is leaked.
-    Hung,
-}
-
-/// What a refusal by the store may mean. The late write of a killed process of ours looks like somebody else's, so
-/// the first refusal of an opening reopens from the store, once until a save landed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Refusal {
-    /// No save was tried since the opening: it may be our own.
-    MayBeOurs,
-    /// It was refused: reopen once the Nack is told.
-    Reopen,
-    /// Reopened for it: the next one is somebody else's.
-    Reopened,
-    /// A save landed: the next one is somebody else's.
-    Settled,
-}
-
-impl Latch {
-    /// Whether only a person can end it.
-    fn needs_human(self) -> bool {
-        match self {
-            Latch::Save | Latch::Limit => false,
-            Latch::LimitForHuman | Latch::Open | Latch::Fenced | Latch::Hung => true,
-        }
-    }
-}
-
-/// What a person asked for; kept beside the state and obeyed after a restart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Asked {
-    /// Run.
-    #[default]
-    Running,
-    /// Stay open, do not poll.
-    Paused,
-    /// Hold nothing.
-    Stopped,
-}
-
-/// A command that acts once the window is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Pending {
-    Pause,
-    Restart,
-    Stop,
-}
-
-/// Whether the store owes an answer to a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Probe {
-    None,
-    /// A save failed; the wait begins when its Nack was told.
-    Owed {
-        token: Option<Token>,
-    },
-    Running,
-}
-
-/// What the last error was about, which decides when it has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Blame {
-    Nack,
-    Poll,
-    Open,
-}
+pub use crate::batch_id::BatchId;
+use crate::cause::Cause;
 
 /// The state of one source. Cloned only by the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Opening, losing and closing the tree of a source.
 
 use super::{Asked, Blame, Effect, Ended, Latch, Lifecycle, Pending, Phase, Probe, Refusal, Then, Wait};
-use crate::ports::{Cause, OpenFailure, OpenKind};
+use crate::cause::{Cause, OpenFailure, OpenKind};
 
 pub(super) const HUNG: &str =
     "a call into the plugin never came back; restart the process to run this source again";

@@ -3,25 +3,8 @@
 //! The change itself happens only while nothing is open (I4), in [`Lifecycle::adopt`].
 
 use super::opening::HUNG;
-use super::{Effect, Latch, Lifecycle, Limits, Pending, Phase, Then};
-use crate::ports::{Cause, OpenFailure, OpenKind};
-
-/// A definition that has not opened yet while one that did is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Trial {
-    /// Only one definition is known.
-    None,
-    /// The changed one is opened.
-    New {
-        /// Limits of the one that opened before.
-        former: Limits,
-    },
-    /// The changed one did not open, the former one is opened again.
-    Back {
-        /// Limits of the changed one, when it failed for a reason that may pass.
-        passing: Option<Limits>,
-    },
-}
+use super::{Effect, Latch, Lifecycle, Limits, Pending, Phase, Then, Trial};
+use crate::cause::{Cause, OpenFailure, OpenKind};
 
 impl Lifecycle {
     /// Waiting, Paused, Halted and Opening: at once; while batches are in flight: after their verdicts.

@@ -5,7 +5,7 @@ use picomq_connector_sdk::Verdict;
 use super::{
     Blame, Effect, Failure, FlightKind, Latch, Lifecycle, Phase, Probe, QuietSet, Refusal, Stage, Then, Wait,
 };
-use crate::ports::Cause;
+use crate::cause::Cause;
 
 impl Lifecycle {
     pub(super) fn failed(&mut self, failure: Failure, cause: Cause, effects: &mut Vec<Effect>) {

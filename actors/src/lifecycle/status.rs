@@ -4,7 +4,7 @@ use picomq_connector_sdk::Verdict;
 use serde::Serialize;
 
 use super::{Asked, Blame, Flight, Latch, Lifecycle, Pending, Phase, Probe, Then, Trial};
-use crate::ports::Cause;
+use crate::cause::Cause;
 
 /// Failures in a row from which a source makes the health `degraded`.
 const DEGRADED_AFTER: u32 = 5;

@@ -2,9 +2,11 @@
 
 use ractor::{ActorProcessingErr, ActorRef};
 
-use super::difference::{Item, Step, difference};
+use super::slot::Slot;
 use super::{RootMsg, RootState};
-use crate::handle::{CommandError, Entry};
+use crate::command::CommandError;
+use crate::difference::{Item, Step, difference};
+use crate::source::Entry;
 
 impl RootState {
     pub(super) fn is_serving(&self) -> Result<(), CommandError> {
@@ -94,7 +96,7 @@ impl RootState {
         match self.slots[index].take_successor() {
             Some(entry) => {
                 let id = self.slots[index].id();
-                self.slots[index] = super::Slot::new(id, entry);
+                self.slots[index] = Slot::new(id, entry);
                 self.spawn(myself, index).await
             }
             None => {

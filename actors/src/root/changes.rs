@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::difference::Item;
 use super::slot::{Kind, Slot};
-use crate::handle::{Entry, RunningSource, SourceSpec};
-use crate::ports::Cause;
+use crate::cause::Cause;
+use crate::clock::now_ms;
+use crate::difference::Item;
+use crate::source::{Entry, RunningSource, SourceSpec};
 use crate::status::LastError;
-use crate::supervisor::SupervisorMsg;
+use crate::supervisor_handle::SupervisorMsg;
 
 impl Slot {
     /// What the difference compares: the definition that was told last.
@@ -61,7 +62,7 @@ impl Slot {
         tracing::error!(source = self.key(), code = cause.code, %cause, "not reloaded; the running definition stays");
         self.refused = Some(LastError {
             message: format!("not reloaded, the running definition stays: {cause}"),
-            timestamp: crate::supervisor::now_ms(),
+            timestamp: now_ms(),
             code: cause.code.to_owned(),
         });
     }

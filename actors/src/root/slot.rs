@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use metrics::Label;
-use pico_config::{Definition, HashOf, PluginConfigFormat, Rule, Value};
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, RpcReplyPort};
 use tokio::sync::watch;
 
-use super::RootMsg;
+use super::view::{topics, view_of_bad, view_of_good};
 use crate::ask::Ask;
 use crate::checks::Checks;
-use crate::handle::{BadSource, Command, CommandError, EngineSettings, Entry, SourceSpec};
+use crate::clock::now_ms;
+use crate::command::{Command, CommandError};
 use crate::lifecycle::{Asked, Condition, Order, Status};
 use crate::news::Newsroom;
 use crate::rate::Rate;
-use crate::status::{Lag, LastError, Report, SourceDetail, SourceView, TopicView, Totals};
-use crate::supervisor::{SupervisorActor, SupervisorArgs, SupervisorMsg, SupervisorRef};
+use crate::source::{BadSource, EngineSettings, Entry, SourceSpec};
+use crate::status::{Lag, LastError, Report, SourceDetail, SourceView, Totals};
+use crate::supervisor::{SupervisorActor, SupervisorArgs};
+use crate::supervisor_handle::{SupervisorMsg, SupervisorRef};
 use crate::telemetry;
 use crate::total::TotalBytes;
 
@@ -46,9 +48,19 @@ pub(super) enum Kind {
     Bad(BadSource),
 }
 
+impl Kind {
+    /// Whether the definition is switched on; a file that cannot be read counts, so that somebody looks.
+    fn is_enabled(&self) -> bool {
+        match self {
+            Kind::Good { spec, .. } => spec.definition.enabled,
+            Kind::Bad(_) => true,
+        }
+    }
+}
+
 impl Slot {
     pub(super) fn new(id: u32, entry: Entry) -> Slot {
-        let since_ms = crate::supervisor::now_ms();
+        let since_ms = now_ms();
         let kind = match entry {
             Entry::Bad(bad) => Kind::Bad(bad),
             Entry::Good(spec) => {
@@ -77,7 +89,7 @@ impl Slot {
     /// Starts the supervisor of an enabled definition, and asks it to do what was asked last.
     pub(super) async fn spawn(
         &mut self,
-        root: &ActorRef<RootMsg>,
+        root: ActorCell,
         settings: &EngineSettings,
         total: Arc<TotalBytes>,
         newsroom: Newsroom,
@@ -96,7 +108,7 @@ impl Slot {
             report: publisher.clone(),
             newsroom,
         };
-        let (started, _) = Actor::spawn_linked(None, SupervisorActor, args, root.get_cell()).await?;
+        let (started, _) = Actor::spawn_linked(None, SupervisorActor, args, root).await?;
         started.cast(SupervisorMsg::Command { order: Order::Launch, reply: None }).ok();
         *supervisor = Some(started);
         Ok(())
@@ -252,88 +264,6 @@ async fn load_asked(spec: &SourceSpec) -> Asked {
             Asked::Running
         }
         Err(_) => Asked::Running,
-    }
-}
-
-fn view_of_good(id: u32, report: &Report) -> SourceView {
-    let definition = &report.definition;
-    SourceView {
-        id,
-        key: definition.key.as_str().to_owned(),
-        name: definition.name.clone(),
-        path: definition.path.clone(),
-        enabled: definition.enabled,
-        status: report.status,
-        last_error: report.last_error.clone(),
-        plugin_config_format: format_name(definition.plugin_config_format),
-        since: report.since_ms,
-        conditions: report.conditions.clone(),
-        consecutive_nacks: report.consecutive_nacks,
-        in_flight: report.in_flight,
-        checkpoint_age_ms: report.checkpointed.map(|at| at.elapsed().as_millis() as u64),
-        // One place after the point, so that the answer is as calm as the figure.
-        records_per_second: (report.rate.read(Instant::now()) * 10.0).round() / 10.0,
-        lag: report.lag,
-    }
-}
-
-fn view_of_bad(id: u32, bad: &BadSource, since: u64) -> SourceView {
-    let cause = &bad.cause;
-    SourceView {
-        id,
-        key: bad.key.clone(),
-        name: bad.key.clone(),
-        path: bad.path.clone(),
-        enabled: true,
-        status: Status::Error,
-        last_error: Some(LastError {
-            message: cause.message.clone(),
-            timestamp: since,
-            code: cause.code.to_owned(),
-        }),
-        plugin_config_format: "toml",
-        since,
-        conditions: Vec::new(),
-        consecutive_nacks: 0,
-        in_flight: 0,
-        checkpoint_age_ms: None,
-        records_per_second: 0.0,
-        lag: Lag::default(),
-    }
-}
-
-fn topics(definition: &Definition) -> Vec<TopicView> {
-    let view = |block: &pico_config::TopicBlock| TopicView {
-        topic: rule_in_short(&block.rule),
-        schema: block.schema.as_str(),
-    };
-    definition.topics.iter().map(view).collect()
-}
-
-/// A literal topic, or where the value comes from and what becomes of it: `field:tenant → orders.{value}`.
-fn rule_in_short(rule: &Rule) -> String {
-    match rule {
-        Rule::Static(topic) => topic.clone(),
-        Rule::Dynamic { from, template, .. } => {
-            let value = match from {
-                Value::Field(path) => format!("field:{path}"),
-                Value::Header(name) => format!("header:{name}"),
-                Value::Key => "key".to_owned(),
-                Value::Hash { of: HashOf::Field(path), buckets } => format!("hash(field:{path})%{buckets}"),
-                Value::Hash { of: HashOf::Header(name), buckets } => format!("hash(header:{name})%{buckets}"),
-                Value::Hash { of: HashOf::Key, buckets } => format!("hash(key)%{buckets}"),
-            };
-            format!("{value} → {template}")
-        }
-    }
-}
-
-fn format_name(format: PluginConfigFormat) -> &'static str {
-    match format {
-        PluginConfigFormat::Json => "json",
-        PluginConfigFormat::Yaml => "yaml",
-        PluginConfigFormat::Toml => "toml",
-        PluginConfigFormat::Text => "text",
     }
 }
 

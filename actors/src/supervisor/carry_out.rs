@@ -5,14 +5,17 @@ use std::sync::Arc;
 use ractor::ActorProcessingErr;
 use tokio::sync::Notify;
 
-use super::{SupervisorMsg, SupervisorState};
+use super::SupervisorState;
 use crate::backoff;
+use crate::cause::OpenFailure;
 use crate::checkpointer::CheckpointerMsg;
 use crate::lifecycle::{Effect, Ended, Event, Input, Phase, Token, Wait};
+use crate::opening::{self, Opened, OpeningLink};
 use crate::poller::PollerMsg;
-use crate::ports::{OpenFailure, StorePort};
+use crate::ports::StorePort;
 use crate::producer::ProducerMsg;
-use crate::tree::{self, Opened, OpeningLink, Tree};
+use crate::supervisor_handle::SupervisorMsg;
+use crate::tree::Tree;
 
 impl SupervisorState {
     pub(super) fn step(&mut self, input: Input) {
@@ -55,7 +58,7 @@ impl SupervisorState {
             }
             Effect::Close { is_orderly, keeps_lease } => self.close(is_orderly, keeps_lease),
             Effect::Wake { token, wait } => self.wake_later(token, wait),
-            Effect::Acked { .. } => self.handle.metrics.acks.increment(1),
+            Effect::Acked { .. } => self.handle.metrics().acks.increment(1),
             Effect::Nacked => self.nacked(),
         }
     }
@@ -76,12 +79,12 @@ impl SupervisorState {
     fn open(&mut self, epoch: u64, is_paused: bool) {
         self.openings += 1;
         if self.openings > 1 {
-            self.handle.metrics.restarts.increment(1);
+            self.handle.metrics().restarts.increment(1);
         }
         let signal = Arc::new(Notify::new());
         self.opening = Some(signal.clone());
         let (spec, limits, lease) = (self.spec.clone(), self.limits, self.lease.take());
-        let supervisor = self.handle.supervisor.clone();
+        let supervisor = self.handle.supervisor();
         let watcher = supervisor.clone();
         let checks = Arc::new(move |told| {
             watcher.cast(SupervisorMsg::Told(told)).ok();
@@ -89,7 +92,7 @@ impl SupervisorState {
         let ceiling = self.ceiling.clone();
         self.timers.spawn(async move {
             let link = OpeningLink { signal, checks, ceiling };
-            let outcome = tree::open(&spec, lease, is_paused, &limits, &link).await;
+            let outcome = opening::open(&spec, lease, is_paused, &limits, &link).await;
             supervisor.cast(SupervisorMsg::Opened { epoch, outcome }).ok();
         });
     }
@@ -121,10 +124,10 @@ impl SupervisorState {
     }
 
     fn end_called_off(&mut self, outcome: Result<Opened, OpenFailure>, is_orderly: bool) {
-        let supervisor = self.handle.supervisor.clone();
+        let supervisor = self.handle.supervisor();
         self.timers.spawn(async move {
             let is_leaked = match outcome {
-                Ok(opened) => tree::end_opened(opened, is_orderly).await,
+                Ok(opened) => opening::end_opened(opened, is_orderly).await,
                 Err(_) => false,
             };
             supervisor.cast(SupervisorMsg::Ended { ended: Ended { is_leaked }, lease: None }).ok();
@@ -142,7 +145,7 @@ impl SupervisorState {
             return;
         }
         let (tree, lease) = (self.tree.take(), self.lease.take());
-        let supervisor = self.handle.supervisor.clone();
+        let supervisor = self.handle.supervisor();
         self.timers.spawn(async move {
             let (is_leaked, lease) = match tree {
                 Some(tree) => {
@@ -169,7 +172,7 @@ impl SupervisorState {
     fn wake_later(&mut self, token: Token, wait: Wait) {
         while self.timers.try_join_next().is_some() {}
         let length = backoff::length(wait, &self.spec.definition.supervision, self.grace, fastrand::f64());
-        let supervisor = self.handle.supervisor.clone();
+        let supervisor = self.handle.supervisor();
         self.note_wait(wait, length);
         self.timers.spawn(async move {
             tokio::time::sleep(length).await;

@@ -1,15 +1,17 @@
 //! What the supervisor lets the outside see: log lines, counts, the report the root shows.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::Level;
 
-use super::{SavedBatch, SupervisorMsg, SupervisorState};
+use super::SupervisorState;
+use crate::clock::now_ms;
 use crate::lifecycle::{Condition, Event, FlightKind, Input, Lifecycle, Phase, Wait};
 use crate::news::What;
 use crate::ports::Told;
 use crate::status::{LastError, Report};
+use crate::supervisor_handle::{SavedBatch, SupervisorMsg};
 
 /// Target of the per-batch timing events of `benchmark = true`.
 const BENCHMARK: &str = "picomq_connectors::benchmark";
@@ -77,7 +79,7 @@ impl SupervisorState {
 
     fn count_error(&mut self) {
         self.totals.errors += 1;
-        self.handle.metrics.errors.increment(1);
+        self.handle.metrics().errors.increment(1);
     }
 
     /// A batch was told its Ack and the plugin took it.
@@ -87,7 +89,7 @@ impl SupervisorState {
             self.delivered_ms = Some(now_ms());
             self.checks.delivered(now_ms());
         }
-        let metrics = &self.handle.metrics;
+        let metrics = self.handle.metrics();
         let sent = u64::from(counts.delivered - counts.dead_letters);
         metrics.sent.increment(sent);
         metrics.filtered.increment(u64::from(counts.filtered));
@@ -112,7 +114,7 @@ impl SupervisorState {
                     target: $target,
                     $level,
                     connector_type = "source",
-                    connector_key = self.handle.key.as_str(),
+                    connector_key = self.handle.key().as_str(),
                     batch_size = counts.polled,
                     sent_count = counts.delivered,
                     poll_us = micros(timing.poll),
@@ -132,7 +134,7 @@ impl SupervisorState {
     }
 
     pub(super) fn nacked(&mut self) {
-        self.handle.metrics.nacks.increment(1);
+        self.handle.metrics().nacks.increment(1);
         self.count_error();
         let nacks = self.lifecycle.consecutive_nacks();
         let limit = self.spec.definition.supervision.nack_limit;
@@ -161,7 +163,7 @@ impl SupervisorState {
             return;
         }
         self.has_stall_timer = true;
-        let supervisor = self.handle.supervisor.clone();
+        let supervisor = self.handle.supervisor();
         let left = self.spec.definition.supervision.stall_after.saturating_sub(self.last_progress.elapsed());
         self.timers.spawn(async move {
             tokio::time::sleep(left).await;
@@ -206,7 +208,7 @@ impl SupervisorState {
     }
 
     fn tell(&self, what: What) {
-        self.newsroom.tell(self.handle.key.as_str(), now_ms(), what);
+        self.newsroom.tell(self.handle.key().as_str(), now_ms(), what);
     }
 
     fn refresh_last_error(&mut self) {
@@ -278,9 +280,4 @@ fn what_next(lifecycle: &Lifecycle) -> String {
 
 fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
-}
-
-/// Unix milliseconds; only for show, never for a decision.
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -2,23 +2,11 @@
 
 use std::sync::Arc;
 
-use pico_config::Definition;
-
-use super::SupervisorState;
+use super::{SupervisorState, limits_of};
 use crate::checks::Checks;
-use crate::handle::SourceSpec;
-use crate::lifecycle::{Input, Limits, Order};
+use crate::lifecycle::{Input, Order};
+use crate::source::SourceSpec;
 use crate::telemetry;
-
-/// What the lifecycle needs to know of a definition.
-pub(super) fn limits_of(definition: &Definition, limits: &pico_config::Limits) -> Limits {
-    Limits {
-        window: definition.max_in_flight as usize,
-        in_flight_bytes: limits.in_flight_bytes,
-        nack_limit: definition.supervision.nack_limit,
-        restarts: definition.supervision.restart_after.is_some(),
-    }
-}
 
 impl SupervisorState {
     pub(super) fn reload(&mut self, spec: SourceSpec) {

@@ -9,7 +9,7 @@ use picomq_connector_sdk::{Batch, Record, Schema, State, Verdict};
 use tokio::sync::Notify;
 
 use super::{Faults, locked};
-use crate::ask::AskError;
+use crate::command::AskError;
 use crate::ports::{
     BoxFuture, CallFailure, Cause, CheckSink, OpenFailure, OpenKind, PluginFactory, PluginPort, PollOutcome,
 };
