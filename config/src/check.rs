@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use crate::check_tagged::check_tagged;
 use crate::checked::{Checked, Fields, Item, NamedText, Text};
 use crate::context::{Context, Draft, Place};
 use crate::reference::has_reference;
-use crate::scalar::{flag, integer, number, resolved, size, text, time, word, wrong_type};
+use crate::scalar::{flag, integer, number, resolved, size, text, time, word, wrong_table, wrong_type};
 use crate::shape::{Field, Kind, Shape};
 use crate::suggest::closest;
+use crate::tagged::{Named, named_tables};
 use crate::tree::{Entry, Node, Raw};
 
 /// Checks a table member by member.
@@ -106,10 +106,15 @@ pub(crate) fn check_value(
         Kind::Free => table(cx, node, kind, &place).map(|_| Checked::Free(node.clone())),
         Kind::Any => Some(Checked::Any(node.clone())),
         Kind::Number => number(cx, node, kind, &place).map(Checked::Decimal),
-        Kind::Tagged(shapes) => check_tagged(cx, node, shapes, &place),
+        Kind::Tagged(tagged) => named_tables(cx, node, tagged, &place)
+            .map(|tables| Checked::Tagged(tables.into_iter().map(|table| check_named(cx, table)).collect())),
         Kind::NotYet(_) => None,
     };
     value.map(|value| Item { place, value })
+}
+
+fn check_named(cx: &mut Context<'_>, table: Named) -> (&'static str, Fields) {
+    (table.name, check_table(cx, &table.entries, table.shape, table.place))
 }
 
 fn is_reference(node: &Node) -> bool {
@@ -167,12 +172,6 @@ fn tables(cx: &mut Context<'_>, items: &[Node], shape: &'static Shape, place: &P
         }
     }
     Checked::List(checked)
-}
-
-/// An element of a list that must be a table.
-pub(crate) fn wrong_table(cx: &mut Context<'_>, item: &Node, place: &Place) {
-    let reason = format!("`{}` must be a table, not {}", place.path, item.type_name());
-    cx.add(place, Draft::error("config.wrong_type", reason));
 }
 
 fn texts(cx: &mut Context<'_>, entries: &[Entry], place: &Place) -> Checked {

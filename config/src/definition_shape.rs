@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::error_policy::ERRORS;
+use crate::expectation_shape::TEST;
 use crate::schema_shape;
 use crate::shape::{Field, Kind, Names, Shape, TIME, field, not_yet, required, time, words};
-use crate::test_shape::TEST;
 use crate::transform_shape::TRANSFORMS;
 
 pub(crate) static DEFINITION: Shape = Shape {

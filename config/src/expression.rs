@@ -4,13 +4,13 @@
 //! `halt`, modules) and without what could run for ever: a definition must not call itself, and what repeats
 //! (`range`, `repeat`, `while`, `until`, `recurse`) takes its turns from a budget for each record.
 
-mod field_test;
+mod comparison;
 mod language;
 
 use jaq_core::Compiler;
 use jaq_core::load::{self, Arena, File, Loader};
 
-pub use field_test::FieldTest;
+pub use comparison::FieldTest;
 pub use language::{Budget, Language, json_nesting};
 
 use crate::ParseError;

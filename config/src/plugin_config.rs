@@ -6,45 +6,36 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::Finding;
-use crate::context::Place;
-use crate::file_text::FileText;
-use crate::plugin_schema;
+use crate::plugin_schema::{self, TableInFile};
 use crate::secret::{Secret, has_password, is_secret_name};
-use crate::tree::{Node, to_json};
+use crate::tree::to_json;
 
 /// `[plugin_config]` in two forms: *resolved* for the plugin, *as written* (references unexpanded) for people.
 #[derive(Clone)]
 pub struct PluginConfig {
     resolved: Secret,
     written: Map<String, Value>,
-    origin: Option<Arc<Origin>>,
-}
-
-/// The table in its file, references resolved, for findings against the plugin's own schema.
-pub(crate) struct Origin {
-    pub(crate) tree: Node,
-    pub(crate) place: Place,
-    pub(crate) text: FileText,
+    table: Option<Arc<TableInFile>>,
 }
 
 impl PluginConfig {
     /// Both forms of one table.
     pub fn new(resolved: &Map<String, Value>, written: Map<String, Value>) -> PluginConfig {
-        PluginConfig { resolved: printed(resolved), written, origin: None }
+        PluginConfig { resolved: printed(resolved), written, table: None }
     }
 
     /// A table of a file. None: it holds a number JSON has not, which has its finding.
-    pub(crate) fn read(origin: Origin, written: Map<String, Value>) -> Option<PluginConfig> {
-        let Some(Value::Object(resolved)) = to_json(&origin.tree) else { return None };
-        Some(PluginConfig { resolved: printed(&resolved), written, origin: Some(Arc::new(origin)) })
+    pub(crate) fn read(table: TableInFile, written: Map<String, Value>) -> Option<PluginConfig> {
+        let Some(Value::Object(resolved)) = to_json(&table.tree) else { return None };
+        Some(PluginConfig { resolved: printed(&resolved), written, table: Some(Arc::new(table)) })
     }
 
     /// Holds the table against the plugin's own JSON Schema: values out of variables get the types it names, and what
     /// does not fit is found with its line. To be called once the library is loaded, before the plugin is opened and
     /// before two definitions are compared; findings that are errors mean the plugin would refuse the table too.
     pub fn fit(&mut self, schema: &Value) -> Vec<Finding> {
-        let Some(origin) = &self.origin else { return Vec::new() };
-        let (tree, findings) = plugin_schema::fit(origin, schema);
+        let Some(table) = &self.table else { return Vec::new() };
+        let (tree, findings) = plugin_schema::fit(table, schema);
         if let Some(Value::Object(resolved)) = to_json(&tree) {
             self.resolved = printed(&resolved);
         }

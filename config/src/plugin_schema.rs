@@ -6,19 +6,26 @@ use serde_json::Value;
 
 use crate::Finding;
 use crate::context::{Context, Draft, Place};
-use crate::plugin_config::Origin;
+use crate::file_text::FileText;
 use crate::suggest::closest;
 use crate::tree::{Entry, Node, Raw};
 
 /// Deepest chain of `$ref` and of nesting that is followed.
 const DEPTH_MAX: usize = 64;
 
+/// `[plugin_config]` in its file, references resolved.
+pub(crate) struct TableInFile {
+    pub(crate) tree: Node,
+    pub(crate) place: Place,
+    pub(crate) text: FileText,
+}
+
 /// The tree with the schema's types for values out of variables, and what does not fit.
-pub(crate) fn fit(origin: &Origin, schema: &Value) -> (Node, Vec<Finding>) {
+pub(crate) fn fit(table: &TableInFile, schema: &Value) -> (Node, Vec<Finding>) {
     let env = crate::Env::default();
-    let mut cx = Context::new(&origin.text, &env);
+    let mut cx = Context::new(&table.text, &env);
     let fitter = Fitter { root: schema };
-    let tree = fitter.value(&mut cx, &origin.tree, schema, &origin.place);
+    let tree = fitter.value(&mut cx, &table.tree, schema, &table.place);
     cx.findings.sort_by_key(Finding::place_order);
     (tree, cx.findings)
 }

@@ -1,9 +1,10 @@
 //! From a checked config.toml to the engine's configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft};
+use crate::path_in::path_in;
 use crate::read_http::read_http;
 use crate::read_http_state::read_http_state;
 use crate::read_kafka::read_kafka;
@@ -31,16 +32,6 @@ pub(crate) fn read_engine(cx: &mut Context<'_>, fields: &Fields, folder: &Path) 
         supervision,
         file: base.file,
     }
-}
-
-/// A path of the file, absolute; an empty one is refused.
-pub(crate) fn path_in(cx: &mut Context<'_>, table: &Fields, name: &str, folder: &Path) -> Option<PathBuf> {
-    let (text, place) = table.text(name)?;
-    if text.is_empty() {
-        cx.add(place, Draft::error("config.empty", format!("`{name}` is empty")));
-        return None;
-    }
-    Some(folder.join(text))
 }
 
 fn read_state(cx: &mut Context<'_>, table: &Fields, folder: &Path) -> StateConfig {

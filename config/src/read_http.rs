@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
-use crate::read_engine::path_in;
+use crate::path_in::path_in;
 use crate::{ApiKey, Cors, Http, HttpTls, Role, Secret};
 
 /// A shorter key is within reach of guessing, whatever slows it down.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
+use crate::path_in::path_in;
 use crate::properties::{self, Table};
-use crate::read_engine::path_in;
 use crate::{Kafka, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls};
 
 pub(crate) fn read_kafka(cx: &mut Context<'_>, table: &Fields, folder: &Path) -> Kafka {

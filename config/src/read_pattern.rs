@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
-use crate::read_definition::resolve_tree;
+use crate::resolved_tree::resolve_tree;
 use crate::suggest::closest;
 use crate::transform_shape::TYPE_PATTERNS;
 use crate::tree::{Node, to_json};

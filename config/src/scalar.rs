@@ -42,6 +42,12 @@ fn shown(exact: &str, node: &Node) -> String {
     }
 }
 
+/// An element of a list that must be a table.
+pub(crate) fn wrong_table(cx: &mut Context<'_>, item: &Node, place: &Place) {
+    let reason = format!("`{}` must be a table, not {}", place.path, item.type_name());
+    cx.add(place, Draft::error("config.wrong_type", reason));
+}
+
 fn any_text(node: &Node) -> Option<&str> {
     match &node.value {
         Raw::Text(text) | Raw::Exact(text) | Raw::Untyped(text) => Some(text),

@@ -1,20 +1,26 @@
-//! Tables that name their shape themselves, in the list form or in the table form.
+//! Tables that name their shape themselves, in the list form or in the table form: which shape each of them has.
 
-use crate::check::{check_table, wrong_table};
-use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft, Place};
-use crate::scalar::{text, wrong_type};
-use crate::shape::{Kind, Tagged, quoted};
+use crate::scalar::{text, wrong_table, wrong_type};
+use crate::shape::{Kind, Shape, Tagged, quoted};
 use crate::suggest::closest;
 use crate::tree::{Entry, Node, Raw};
 
-/// Checks each table against the shape it names; those without one are left out, with a finding.
-pub(crate) fn check_tagged(
+/// A table and the shape it names; its entries are those the shape is about.
+pub(crate) struct Named {
+    pub(crate) name: &'static str,
+    pub(crate) shape: &'static Shape,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) place: Place,
+}
+
+/// The tables, to be checked against their shapes; those that name none are left out, with a finding.
+pub(crate) fn named_tables(
     cx: &mut Context<'_>,
     node: &Node,
     tagged: &'static Tagged,
     place: &Place,
-) -> Option<Checked> {
+) -> Option<Vec<Named>> {
     let mut tables = Vec::new();
     match &node.value {
         Raw::List(items) => {
@@ -31,7 +37,7 @@ pub(crate) fn check_tagged(
                 let name_place = Place { origin: member.name_origin.clone(), ..place.clone() };
                 let Some(name) = known(cx, &member.name, tagged, &name_place) else { continue };
                 same_name(cx, entries, tagged, name, &place);
-                tables.extend(of_shape(cx, entries, tagged, name, place));
+                tables.extend(of_shape(entries, tagged, name, place));
             }
         }
         Raw::Text(_) | Raw::Exact(_) | Raw::Untyped(_) | Raw::Null | Raw::Integer(_) | Raw::Float(_) => {
@@ -39,7 +45,7 @@ pub(crate) fn check_tagged(
         }
         Raw::Bool(_) | Raw::Datetime(_) => return wrong_type(cx, node, &Kind::Tagged(tagged), place),
     }
-    Some(Checked::Tagged(tables))
+    Some(tables)
 }
 
 fn entries<'n>(cx: &mut Context<'_>, node: &'n Node, place: &Place) -> Option<&'n [Entry]> {
@@ -51,12 +57,7 @@ fn entries<'n>(cx: &mut Context<'_>, node: &'n Node, place: &Place) -> Option<&'
 }
 
 /// A table of the list form.
-fn named(
-    cx: &mut Context<'_>,
-    entries: &[Entry],
-    tagged: &'static Tagged,
-    place: Place,
-) -> Option<(&'static str, Fields)> {
+fn named(cx: &mut Context<'_>, entries: &[Entry], tagged: &'static Tagged, place: Place) -> Option<Named> {
     let Some(tag) = entries.iter().find(|entry| entry.name == tagged.tag) else {
         let reason = format!("`{}` is missing", tagged.tag);
         let hint = format!("write one of {}", quoted(&tagged.names()));
@@ -66,7 +67,7 @@ fn named(
     let tag_place = place.member(tagged.tag, &tag.node.origin);
     let name = text(cx, &tag.node, &Kind::Text, &tag_place)?.resolved;
     let name = known(cx, &name, tagged, &tag_place)?;
-    of_shape(cx, entries, tagged, name, place)
+    of_shape(entries, tagged, name, place)
 }
 
 fn known(cx: &mut Context<'_>, name: &str, tagged: &'static Tagged, place: &Place) -> Option<&'static str> {
@@ -101,14 +102,8 @@ fn same_name(
     }
 }
 
-fn of_shape(
-    cx: &mut Context<'_>,
-    entries: &[Entry],
-    tagged: &'static Tagged,
-    name: &'static str,
-    place: Place,
-) -> Option<(&'static str, Fields)> {
+fn of_shape(entries: &[Entry], tagged: &'static Tagged, name: &'static str, place: Place) -> Option<Named> {
     let shape = tagged.shape(name)?;
-    let rest: Vec<Entry> = entries.iter().filter(|entry| entry.name != tagged.tag).cloned().collect();
-    Some((name, check_table(cx, &rest, shape, place)))
+    let entries: Vec<Entry> = entries.iter().filter(|entry| entry.name != tagged.tag).cloned().collect();
+    Some(Named { name, shape, entries, place })
 }
