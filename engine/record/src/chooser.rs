@@ -10,6 +10,7 @@ use std::sync::Arc;
 use pico_config::{AllowedTopics, Illegal, TopicBlock, check_topic_name, is_topic_char};
 
 use crate::error::RuleError;
+use crate::fault::Refusal;
 use crate::json::Absence;
 use crate::origin::Subject;
 use crate::pattern::{Pattern, Piece};
@@ -71,13 +72,6 @@ enum Unroutable {
     NotAllowed { name: String },
     Reserved { name: String },
     TooMany { name: String },
-}
-
-/// Why a record has no topic, and what would help beside a fallback.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) reason: String,
-    pub(crate) fix: &'static str,
 }
 
 impl Chooser {

@@ -7,25 +7,15 @@ use std::sync::Arc;
 
 use picomq_connector_sdk::ffi::host::{GuestBatch, RecordView};
 
+use crate::block::{Block, ID_HEADER, Provenance};
 use crate::chain::Outcome;
 use crate::convert::Convert;
 use crate::fault::Fault;
 use crate::origin::Subject;
-use crate::path::{Block, ID_HEADER, Provenance, RecordPath};
+use crate::path::{Reading, RecordPath};
 use crate::policy::RecordFault;
 use crate::routed::{Entry, Extra, Group, Routed, Span};
 use crate::topics::{TopicId, Topics};
-
-/// How much of the payloads of a batch has to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// Nothing: no block asks for JSON or for a field.
-    Nothing,
-    /// The fields, where a payload happens to be JSON.
-    Fields,
-    /// All of it: every payload must be JSON.
-    Json,
-}
 
 /// Where a record stands, for the provenance header.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::chooser::Refusal;
 use crate::convert::ConvertFailure;
 use crate::json::NotJson;
 
@@ -19,6 +18,13 @@ pub enum Stage {
     Encode,
     /// It is too large to be sent.
     Size,
+}
+
+/// Why a record has no topic, and what would help beside a fallback.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    pub(crate) fix: &'static str,
 }
 
 /// What is wrong with one record, before it is known which one.

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod block;
 mod chain;
 mod chooser;
 pub mod codec;
@@ -39,11 +40,12 @@ mod surroundings;
 mod target;
 mod topics;
 
+pub use block::Provenance;
 pub use chooser::Clash;
 pub use error::{RouteFailure, RuleError};
 pub use fault::Stage;
 pub use murmur::murmur2;
-pub use path::{Provenance, RecordPath};
+pub use path::RecordPath;
 pub use policy::{Ceiling, Moment, RecordFault, error_header};
 pub use routed::{Group, Outgoing, Routed};
 pub use routing::{Routing, Step};

@@ -3,30 +3,21 @@
 use std::sync::Arc;
 
 use pico_config::{ErrorPolicy, Limits, Rule, Template, TopicBlock, Transform};
-use picomq_connector_sdk::Schema;
-use picomq_connector_sdk::ffi::host::GuestBatch;
 
+use crate::block::{Block, Destination, PROVENANCE_HEADER, takes};
 use crate::chain::{Chain, Outcome};
 use crate::chooser::{Chooser, Clash};
 use crate::codec::Codec;
 use crate::condition::Condition;
-use crate::draft::Reading;
 use crate::encoder::Encoder;
-use crate::error::{RouteFailure, RuleError};
+use crate::error::RuleError;
 use crate::fault::Fault;
 use crate::json::{Absence, FieldTree, Fields};
-use crate::origin::{Origin, Subject};
+use crate::origin::Origin;
 use crate::pattern::Pattern;
 use crate::policy::{Ceiling, DeadLetters, Moment, Policy, error_header};
-use crate::routed::Routed;
-use crate::routing::{Routing, Step, takes};
 use crate::surroundings::Surroundings;
 use crate::topics::{TopicId, Topics};
-
-/// Header that carries the record id a plugin gives.
-pub(crate) const ID_HEADER: &str = "picomq.id";
-/// Header that `provenance = true` adds: `<life>/<number>/<index>/<size>`.
-const PROVENANCE_HEADER: &str = "picomq.batch";
 
 /// Decides for every record of a source where it goes and how it leaves. Made anew at each opening, because it
 /// counts the topics seen since then.
@@ -46,37 +37,15 @@ pub struct RecordPath {
     pub(crate) policy: Policy,
 }
 
-/// One `[[topics]]` block, made ready.
-#[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) number: u16,
-    pub(crate) schema: Schema,
-    /// The block takes the records for which it is true.
-    pub(crate) when: Option<Condition>,
-    /// From what leaves the transforms to `schema`. None: the bytes leave as they are.
-    pub(crate) encoder: Option<Encoder>,
-    pub(crate) destination: Destination,
-    pub(crate) record_key: Option<Pattern>,
-    /// With the number of the name.
-    pub(crate) headers: Vec<(u16, Pattern)>,
-    /// The number of the provenance header's name, if there is to be one.
-    pub(crate) provenance: Option<u16>,
-}
-
-/// Where the records of a block go.
-#[derive(Debug)]
-pub(crate) enum Destination {
-    One(TopicId),
-    Chosen(Box<Chooser>),
-}
-
-/// Which batch of which opening it is, for `provenance = true`.
+/// How much of the payloads of a batch has to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Provenance {
-    /// The random number of the opening.
-    pub life: u64,
-    /// The batch number.
-    pub number: u64,
+pub(crate) enum Reading {
+    /// Nothing: no block asks for JSON or for a field.
+    Nothing,
+    /// The fields, where a payload happens to be JSON.
+    Fields,
+    /// All of it: every payload must be JSON.
+    Json,
 }
 
 impl RecordPath {
@@ -187,29 +156,6 @@ impl RecordPath {
         self
     }
 
-    /// Begins with a batch; the rest is done in steps, so that a big one does not hold its thread.
-    ///
-    /// # Errors
-    /// When a block asks for a schema that the batch's cannot become.
-    pub fn begin(&self, batch: GuestBatch, provenance: Provenance) -> Result<Routing, RouteFailure> {
-        Routing::begin(self, batch, provenance)
-    }
-
-    /// Routes a batch at once.
-    ///
-    /// # Errors
-    /// The first record that cannot be sent as the definition says and is not for `[errors]` to set aside. Nothing of
-    /// the batch was produced.
-    pub fn route(&mut self, batch: GuestBatch, provenance: Provenance) -> Result<Routed, RouteFailure> {
-        let mut routing = self.begin(batch, provenance)?;
-        loop {
-            routing = match routing.step(self, usize::MAX)? {
-                Step::More(routing) => routing,
-                Step::Done(routed) => return Ok(routed),
-            };
-        }
-    }
-
     /// The clashes found since this was called last, each once per topic and opening.
     pub fn take_clashes(&mut self) -> Vec<Clash> {
         let choosers = self.blocks.iter_mut().filter_map(|block| match &mut block.destination {
@@ -296,26 +242,6 @@ fn encoder(block: u16, of: &TopicBlock) -> Result<Option<Encoder>, RuleError> {
     let codec = Codec::compile(&schema.source);
     let codec = codec.map_err(|reason| RuleError::Schema { block, schema: of.schema, reason })?;
     Ok(Some(Encoder::new(of.schema, Some(codec))))
-}
-
-impl Block {
-    /// Whether the record goes to this block.
-    pub(crate) fn takes(&self, subject: &Subject<'_>) -> Result<bool, Fault> {
-        match &self.when {
-            None => Ok(true),
-            Some(when) => when.holds(subject).map_err(|reason| Fault::When { block: self.number, reason }),
-        }
-    }
-
-    /// The topic of a record in this block.
-    pub(crate) fn choose(&mut self, subject: &Subject<'_>, topics: &mut Topics) -> Result<TopicId, Fault> {
-        match &mut self.destination {
-            Destination::One(topic) => Ok(*topic),
-            Destination::Chosen(chooser) => chooser
-                .choose(subject, topics)
-                .map_err(|refusal| Fault::Unroutable { block: self.number, refusal }),
-        }
-    }
 }
 
 /// The number of a header name, given when it is asked for the first time.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use picomq_connector_sdk::ffi::host::{GuestBatch, RecordView};
 
-use crate::path::ID_HEADER;
+use crate::block::ID_HEADER;
 use crate::policy::RecordFault;
 
 /// A batch with a topic for every record, ready to be produced. Only a [`RecordPath`](crate::RecordPath) makes one.

@@ -3,10 +3,11 @@
 use picomq_connector_sdk::Schema;
 use picomq_connector_sdk::ffi::host::GuestBatch;
 
-use crate::convert::Convert;
-use crate::draft::{Draft, Failed, Place, Reading};
+use crate::block::{Conversion, Provenance, conversion_of};
+use crate::convert::Convert as _;
+use crate::draft::{Draft, Failed, Place};
 use crate::error::RouteFailure;
-use crate::path::{Block, Provenance, RecordPath};
+use crate::path::{Reading, RecordPath};
 use crate::routed::Routed;
 
 /// Stack for jq expressions, which walk values and let go of them by recursion; what is not touched costs nothing. An
@@ -83,6 +84,31 @@ impl Routing {
     }
 }
 
+impl RecordPath {
+    /// Begins with a batch; the rest is done in steps, so that a big one does not hold its thread.
+    ///
+    /// # Errors
+    /// When a block asks for a schema that the batch's cannot become.
+    pub fn begin(&self, batch: GuestBatch, provenance: Provenance) -> Result<Routing, RouteFailure> {
+        Routing::begin(self, batch, provenance)
+    }
+
+    /// Routes a batch at once.
+    ///
+    /// # Errors
+    /// The first record that cannot be sent as the definition says and is not for `[errors]` to set aside. Nothing of
+    /// the batch was produced.
+    pub fn route(&mut self, batch: GuestBatch, provenance: Provenance) -> Result<Routed, RouteFailure> {
+        let mut routing = self.begin(batch, provenance)?;
+        loop {
+            routing = match routing.step(self, usize::MAX)? {
+                Step::More(routing) => routing,
+                Step::Done(routed) => return Ok(routed),
+            };
+        }
+    }
+}
+
 /// How much of each payload must be read for all blocks, and of which schema it then is; or which pair is refused.
 fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), RouteFailure> {
     let from = path
@@ -113,36 +139,4 @@ fn reading_of(path: &RecordPath, given: Schema) -> Result<(Reading, Schema), Rou
         Reading::Nothing
     };
     Ok((reading, from))
-}
-
-/// Whether a block takes payloads of this schema.
-pub(crate) fn takes(block: &Block, from: Schema) -> bool {
-    conversion_of(block, from).is_some()
-}
-
-fn conversion_of(block: &Block, from: Schema) -> Option<Conversion> {
-    let encoded = match &block.encoder {
-        Some(encoder) => encoder.schema_after(from),
-        None => Some(from),
-    };
-    encoded.and_then(|encoded| conversion(encoded, block.schema))
-}
-
-/// What happens to a payload between what the plugin gives and what a block asks for.
-enum Conversion {
-    /// The bytes leave as they came.
-    AsItIs,
-    /// The bytes leave as they came, once they are known to be JSON.
-    CheckedJson,
-}
-
-/// None for a pair that is refused.
-fn conversion(from: Schema, to: Schema) -> Option<Conversion> {
-    match (from, to) {
-        (Schema::Json, Schema::Json | Schema::Text) | (Schema::Text, Schema::Json) => {
-            Some(Conversion::CheckedJson)
-        }
-        (_, Schema::Raw) => Some(Conversion::AsItIs),
-        (from, to) => (from == to).then_some(Conversion::AsItIs),
-    }
 }

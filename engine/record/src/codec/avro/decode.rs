@@ -1,8 +1,8 @@
 //! Avro's binary encoding to JSON. Every length is held against what is left before it is used, and the JSON is bounded,
 //! so that an array of a billion nulls is an error and not a gigabyte.
 
-use super::logical::{self, DURATION_BYTES};
-use super::plan::{Id, Plan, Record, Type, Unit, UuidForm};
+use super::logical::{self, DURATION_BYTES, Unit};
+use super::plan::{Id, Plan, Record, Type, UuidForm};
 use crate::codec::text::{DEPTH_MAX, JsonText};
 use crate::codec::trouble::Trouble;
 

@@ -4,10 +4,17 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
 
-use super::plan::Unit;
 use crate::codec::number::{Exact, as_integer, as_text, mismatch, or_mismatch};
 use crate::codec::tape::{Json, Kind};
 use crate::codec::trouble::Trouble;
+
+/// What a time is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Millis,
+    Micros,
+    Nanos,
+}
 
 const SECONDS_A_DAY: i64 = 86_400;
 const NANOS_A_DAY: i128 = 86_400_000_000_000;

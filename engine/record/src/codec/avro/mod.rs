@@ -19,7 +19,7 @@ use plan::Plan;
 
 use super::tape::Tape;
 use super::text::JsonText;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, chain};
 
 /// One schema, made ready.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Avro {
         // apache-avro says of broken JSON only that it is broken.
         serde_json::from_str::<serde::de::IgnoredAny>(text)
             .map_err(|error| format!("it is not JSON: {error}"))?;
-        let schema = Schema::parse_str(text).map_err(|error| super::chain(&error))?;
+        let schema = Schema::parse_str(text).map_err(|error| chain(&error))?;
         Ok(Avro { plan: Plan::compile(&schema)?, slots: Vec::new() })
     }
 

@@ -6,6 +6,7 @@ use apache_avro::schema::{InnerDecimalSchema, Name, RecordSchema, UuidSchema};
 use apache_avro::schema::{Namespace, Schema};
 
 use super::encode::Encoder;
+use super::logical::Unit;
 use crate::codec::number::DIGITS_MAX;
 use crate::codec::tape::Tape;
 
@@ -58,13 +59,6 @@ pub(super) enum UuidForm {
     Text,
     Bytes,
     Fixed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Millis,
-    Micros,
-    Nanos,
 }
 
 #[derive(Debug)]

@@ -288,7 +288,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn varint(&mut self, number: u64) {
-        super::varint(number, self.out);
+        varint(number, self.out);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -305,7 +305,7 @@ impl<'a> Encoder<'a> {
     /// Fills in the length of what began at `start`; a long one moves it.
     fn end(&mut self, start: usize) {
         let mut length = Vec::with_capacity(10);
-        super::varint((self.out.len() - start) as u64, &mut length);
+        varint((self.out.len() - start) as u64, &mut length);
         self.out[start - 1] = length[0];
         if length.len() > 1 {
             self.out.splice(start..start, length.drain(1..));
@@ -343,4 +343,12 @@ fn of_text<T: std::str::FromStr + Into<f64> + Copy>(value: Json<'_>) -> Option<T
 
 fn of_base64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text)).ok()
+}
+
+pub(super) fn varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
 }

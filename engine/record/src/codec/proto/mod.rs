@@ -22,7 +22,7 @@ pub(super) use source::of_descriptor_set;
 
 use super::tape::Tape;
 use super::text::JsonText;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, chain};
 
 /// One message, made ready.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Proto {
 
     pub(crate) fn decode(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Trouble> {
         let message = DynamicMessage::decode(self.message.clone(), bytes);
-        let message = message.map_err(|error| Trouble::new(super::chain(&error)))?;
+        let message = message.map_err(|error| Trouble::new(chain(&error)))?;
         Printer { json: JsonText::new(out), int64_as_string: self.int64_as_string }.message(&message, 0)
     }
 
@@ -78,12 +78,4 @@ impl Proto {
         // The path is pairs of a field's number in descriptor.proto and a position.
         self.message.path().iter().skip(1).step_by(2).copied().collect()
     }
-}
-
-fn varint(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }

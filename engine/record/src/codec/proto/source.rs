@@ -6,6 +6,8 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
+use crate::codec::trouble::chain;
+
 /// Files by the names under which they are imported.
 struct Given(BTreeMap<String, String>);
 
@@ -36,7 +38,7 @@ pub(super) fn of_files(
 /// Reads what `protoc --include_imports --descriptor_set_out` wrote.
 pub(crate) fn of_descriptor_set(bytes: &[u8], message: Option<&str>) -> Result<MessageDescriptor, String> {
     let pool = DescriptorPool::decode(bytes).map_err(|error| {
-        let reason = super::super::chain(&error);
+        let reason = chain(&error);
         format!("it is no whole descriptor set (protoc --include_imports --descriptor_set_out): {reason}")
     })?;
     find(&pool, None, message)

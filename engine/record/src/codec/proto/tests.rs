@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::encode::varint;
 use super::*;
 
 fn compile(text: &str) -> Result<Proto, String> {
