@@ -6,8 +6,6 @@ use std::path::PathBuf;
 
 use kafka_protocol::ResponseError;
 
-use crate::topics::CreateRefusal;
-
 /// Why starting the broker or a direct call on its handle failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -85,4 +83,45 @@ pub enum Error {
         /// Why not.
         reason: crate::record::Undecodable,
     },
+}
+
+/// Why a topic was not created.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CreateRefusal {
+    /// There is one of this name.
+    #[error("it exists already")]
+    Exists,
+    /// The name breaks Kafka's rules.
+    #[error("its name {0}")]
+    InvalidName(&'static str),
+    /// The name differs from another topic's only in `.` and `_`, which metrics cannot tell apart.
+    #[error("its name collides with {0:?}, as `.` and `_` count as the same")]
+    Collides(String),
+    /// The broker has as many topics as it takes.
+    #[error("there are {0} topics already, the most this broker takes")]
+    TooMany(usize),
+    /// A topic configuration is unknown or has a value that makes no sense.
+    #[error("configuration {name} = {value:?} is not valid")]
+    Config {
+        /// Its name.
+        name: String,
+        /// The value refused.
+        value: String,
+    },
+    /// The data folder refused the file.
+    #[error("its file cannot be written")]
+    Storage,
+}
+
+impl CreateRefusal {
+    /// What a Kafka client is told.
+    pub fn code(&self) -> ResponseError {
+        match self {
+            Self::Exists => ResponseError::TopicAlreadyExists,
+            Self::InvalidName(_) | Self::Collides(_) => ResponseError::InvalidTopicException,
+            Self::TooMany(_) => ResponseError::PolicyViolation,
+            Self::Config { .. } => ResponseError::InvalidConfig,
+            Self::Storage => ResponseError::KafkaStorageError,
+        }
+    }
 }

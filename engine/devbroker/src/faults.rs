@@ -12,7 +12,7 @@ use kafka_protocol::ResponseError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::Api;
+use crate::offered::Api;
 
 /// The fault switches of one broker. Clones switch the same broker.
 #[derive(Debug, Clone)]

@@ -17,35 +17,10 @@ use kafka_protocol::ResponseError;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::groups::{
-    Committed, GroupView, JoinAnswer, JoinRefused, JoinRequest, Joined, MemberView, Reply, SyncAnswer,
+use crate::group_words::{
+    Committed, GroupState, GroupView, JoinAnswer, JoinRefused, JoinRequest, Joined, MemberView, Reply,
+    SyncAnswer,
 };
-
-/// Where a group stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum GroupState {
-    /// No members; there may be committed offsets.
-    #[default]
-    Empty,
-    /// Waiting for all members to join again.
-    PreparingRebalance,
-    /// Waiting for the leader's assignments.
-    CompletingRebalance,
-    /// At work.
-    Stable,
-}
-
-impl GroupState {
-    /// Kafka's name for it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "Empty",
-            Self::PreparingRebalance => "PreparingRebalance",
-            Self::CompletingRebalance => "CompletingRebalance",
-            Self::Stable => "Stable",
-        }
-    }
-}
 
 /// A group.
 #[derive(Debug, Default)]

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::group::{Group, GroupState};
+use crate::group::Group;
+use crate::group_words::{
+    Committed, GroupView, JoinAnswer, JoinRefused, JoinRequest, Reply, Speaker, SyncAnswer,
+};
 
 const SESSION_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 const SESSION_TIMEOUT_MAX: Duration = Duration::from_secs(1_800);
-/// Longest text a client may keep beside an offset, as Kafka's `offset.metadata.max.bytes`.
-const OFFSET_METADATA_BYTES_MAX: usize = 4_096;
 
 /// All groups.
 #[derive(Debug)]
@@ -24,98 +24,6 @@ pub(crate) struct Groups {
     by_id: BTreeMap<String, Group>,
     groups_max: usize,
     members_max: usize,
-}
-
-/// An answer that is there, or will be sent when the group moves.
-#[derive(Debug)]
-pub(crate) enum Reply<T> {
-    Now(T),
-    Later(oneshot::Receiver<T>),
-}
-
-/// A member's wish to join.
-#[derive(Debug, Clone)]
-pub(crate) struct JoinRequest {
-    pub(crate) group: String,
-    /// Empty for a newcomer.
-    pub(crate) member: String,
-    pub(crate) client_id: String,
-    pub(crate) client_host: String,
-    pub(crate) session_timeout: Duration,
-    pub(crate) rebalance_timeout: Duration,
-    pub(crate) protocol_type: String,
-    /// Names of the assignors the member knows, the preferred one first, each with its metadata.
-    pub(crate) protocols: Vec<(String, Bytes)>,
-    /// Whether a newcomer is only told its id and has to come again with it, which keeps a client that never gets its
-    /// answer from filling the group with ghosts.
-    pub(crate) needs_id_first: bool,
-}
-
-/// A new generation, as one member sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Joined {
-    pub(crate) generation: i32,
-    pub(crate) protocol: String,
-    pub(crate) leader: String,
-    pub(crate) member: String,
-    /// Member ids with their metadata; only the leader sees them.
-    pub(crate) members: Vec<(String, Bytes)>,
-}
-
-/// Why a member did not join; with its id, which it may need to come again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JoinRefused {
-    pub(crate) error: ResponseError,
-    pub(crate) member: String,
-}
-
-pub(crate) type JoinAnswer = Result<Joined, JoinRefused>;
-pub(crate) type SyncAnswer = Result<Bytes, ResponseError>;
-
-/// Who speaks: a member of a generation, or an outsider with generation -1 and no id.
-#[derive(Debug, Clone)]
-pub(crate) struct Speaker {
-    pub(crate) group: String,
-    pub(crate) member: String,
-    pub(crate) generation: i32,
-}
-
-/// A committed offset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Committed {
-    pub(crate) offset: i64,
-    pub(crate) leader_epoch: i32,
-    pub(crate) metadata: String,
-}
-
-impl Committed {
-    /// Whether the text beside the offset is short enough.
-    pub(crate) fn check(&self) -> Result<(), ResponseError> {
-        match self.metadata.len() {
-            0..=OFFSET_METADATA_BYTES_MAX => Ok(()),
-            _ => Err(ResponseError::OffsetMetadataTooLarge),
-        }
-    }
-}
-
-/// A group as admin tools show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GroupView {
-    pub(crate) id: String,
-    pub(crate) state: GroupState,
-    pub(crate) protocol_type: String,
-    pub(crate) protocol: String,
-    pub(crate) members: Vec<MemberView>,
-}
-
-/// A member as admin tools show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MemberView {
-    pub(crate) id: String,
-    pub(crate) client_id: String,
-    pub(crate) client_host: String,
-    pub(crate) metadata: Bytes,
-    pub(crate) assignment: Bytes,
 }
 
 impl Groups {

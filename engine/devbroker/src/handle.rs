@@ -13,7 +13,8 @@ use crate::log::BadBody;
 use crate::node::Node;
 use crate::record::Record;
 use crate::tail::Tail;
-use crate::topic::{Topic, TopicInfo, TopicSettings};
+use crate::topic::{Topic, TopicInfo};
+use crate::topic_settings::TopicSettings;
 
 /// A cheap, cloneable view of a [`DevBroker`](crate::DevBroker). It stays readable after the broker stopped.
 #[derive(Debug, Clone)]

@@ -33,10 +33,12 @@ mod connection;
 mod error;
 mod faults;
 mod group;
+mod group_words;
 mod groups;
 mod handle;
 mod log;
 mod node;
+mod offered;
 mod offsets;
 mod producers;
 mod record;
@@ -45,18 +47,18 @@ mod tail;
 #[cfg(test)]
 mod testing;
 mod topic;
+mod topic_settings;
 mod topics;
 
-pub use api::Api;
 pub use batch::Compression;
 pub use broker::{DevBroker, start};
 pub use config::{Config, DEV_PORT};
-pub use error::Error;
+pub use error::{CreateRefusal, Error};
 pub use faults::{FaultCounts, FaultKnobs};
 pub use handle::BrokerHandle;
 /// The error codes of the Kafka protocol, as [`FaultKnobs::fail_next`] takes them.
 pub use kafka_protocol::ResponseError;
+pub use offered::Api;
 pub use record::{Header, Record, Undecodable};
 pub use tail::{Tail, TailEvent};
 pub use topic::TopicInfo;
-pub use topics::CreateRefusal;

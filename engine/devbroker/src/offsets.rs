@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use bytes::{Buf, BufMut};
 
 use crate::error::Error;
-use crate::groups::Committed;
+use crate::group_words::Committed;
 use crate::storage::{put_text, take_text};
 
 const MAGIC: &[u8; 8] = b"PICOOFF1";

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::batch::{self, Batch};
 use crate::error::Error;
 use crate::log::Log;
-use crate::topic::{Limits, TopicSettings};
+use crate::topic_settings::{Limits, TopicSettings};
 
 const MAGIC: &[u8; 8] = b"PICODEV1";
 const HEAD_BYTES_MAX: usize = 1 << 20;

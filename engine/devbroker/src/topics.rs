@@ -8,9 +8,10 @@ use kafka_protocol::ResponseError;
 use uuid::Uuid;
 
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{CreateRefusal, Error};
 use crate::storage::{Loaded, Store};
-use crate::topic::{Limits, Topic, TopicSettings};
+use crate::topic::Topic;
+use crate::topic_settings::{Limits, TopicSettings};
 
 const NAME_LENGTH_MAX: usize = 249;
 
@@ -30,47 +31,6 @@ struct Registry {
     /// Names as metrics see them, where `.` and `_` are the same, with the topic that holds each.
     metric_names: BTreeMap<String, String>,
     store: Option<Store>,
-}
-
-/// Why a topic was not created.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CreateRefusal {
-    /// There is one of this name.
-    #[error("it exists already")]
-    Exists,
-    /// The name breaks Kafka's rules.
-    #[error("its name {0}")]
-    InvalidName(&'static str),
-    /// The name differs from another topic's only in `.` and `_`, which metrics cannot tell apart.
-    #[error("its name collides with {0:?}, as `.` and `_` count as the same")]
-    Collides(String),
-    /// The broker has as many topics as it takes.
-    #[error("there are {0} topics already, the most this broker takes")]
-    TooMany(usize),
-    /// A topic configuration is unknown or has a value that makes no sense.
-    #[error("configuration {name} = {value:?} is not valid")]
-    Config {
-        /// Its name.
-        name: String,
-        /// The value refused.
-        value: String,
-    },
-    /// The data folder refused the file.
-    #[error("its file cannot be written")]
-    Storage,
-}
-
-impl CreateRefusal {
-    /// What a Kafka client is told.
-    pub fn code(&self) -> ResponseError {
-        match self {
-            Self::Exists => ResponseError::TopicAlreadyExists,
-            Self::InvalidName(_) | Self::Collides(_) => ResponseError::InvalidTopicException,
-            Self::TooMany(_) => ResponseError::PolicyViolation,
-            Self::Config { .. } => ResponseError::InvalidConfig,
-            Self::Storage => ResponseError::KafkaStorageError,
-        }
-    }
 }
 
 impl Topics {

@@ -15,9 +15,10 @@ use kafka_protocol::messages::{
     DescribeConfigsRequest, DescribeConfigsResponse, TopicName,
 };
 
-use super::{Call, code, text};
+use super::call::{Call, code, text};
 use crate::node::{NODE_ID, Node};
-use crate::topic::{Topic, TopicSettings};
+use crate::topic::Topic;
+use crate::topic_settings::TopicSettings;
 
 /// "As the broker thinks best", for partitions and replicas.
 const DEFAULT: i32 = -1;
@@ -38,8 +39,8 @@ impl Refusal {
     }
 }
 
-impl From<crate::topics::CreateRefusal> for Refusal {
-    fn from(refusal: crate::topics::CreateRefusal) -> Self {
+impl From<crate::error::CreateRefusal> for Refusal {
+    fn from(refusal: crate::error::CreateRefusal) -> Self {
         Self::new(refusal.code(), refusal.to_string())
     }
 }

@@ -10,7 +10,7 @@ use kafka_protocol::messages::fetch_response::{FetchableTopicResponse, Partition
 use kafka_protocol::messages::{FetchRequest, FetchResponse};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Call, code};
+use super::call::{Call, code};
 use crate::batch::LEADER_EPOCH;
 use crate::node::Node;
 use crate::topic::Topic;

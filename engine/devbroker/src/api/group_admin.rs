@@ -7,8 +7,8 @@ use kafka_protocol::messages::{
     DescribeGroupsRequest, DescribeGroupsResponse, GroupId, ListGroupsRequest, ListGroupsResponse,
 };
 
-use super::{Call, code, text};
-use crate::groups::{GroupView, MemberView};
+use super::call::{Call, code, text};
+use crate::group_words::{GroupView, MemberView};
 
 /// What Kafka calls a group that it does not know.
 const DEAD: &str = "Dead";

@@ -16,8 +16,8 @@ use kafka_protocol::messages::{
 };
 use tokio::time::Instant;
 
-use super::{Call, code, text};
-use crate::groups::{Committed, Speaker};
+use super::call::{Call, code, text};
+use crate::group_words::{Committed, Speaker};
 use crate::node::Node;
 
 /// Versions from this on tell the leader epoch; the codec refuses the field in older ones.

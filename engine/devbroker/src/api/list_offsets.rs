@@ -7,7 +7,7 @@ use kafka_protocol::messages::list_offsets_response::{
 };
 use kafka_protocol::messages::{ListOffsetsRequest, ListOffsetsResponse};
 
-use super::Call;
+use super::call::Call;
 use crate::batch::LEADER_EPOCH;
 
 const LATEST: i64 = -1;

@@ -12,8 +12,8 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::StrBytes;
 use tokio::time::Instant;
 
-use super::{BadRequest, Call, code, text};
-use crate::groups::{JoinAnswer, JoinRefused, JoinRequest, Joined, Reply, Speaker};
+use super::call::{BadRequest, Call, code, text};
+use crate::group_words::{JoinAnswer, JoinRefused, JoinRequest, Joined, Reply, Speaker};
 
 /// Versions from this on tell a newcomer its id before it joins.
 const NEEDS_ID_SINCE: i16 = 4;

@@ -10,11 +10,13 @@ use kafka_protocol::messages::{
     MetadataRequest, MetadataResponse, TopicName,
 };
 
-use super::{Api, Call, Offer, code, text};
+use super::call::{Call, code, text};
 use crate::batch::LEADER_EPOCH;
+use crate::error::CreateRefusal;
 use crate::node::{CLUSTER_ID, NODE_ID, Node};
-use crate::topic::TopicSettings;
-use crate::topics::{CreateRefusal, check_name};
+use crate::offered::{Api, Offer};
+use crate::topic_settings::TopicSettings;
+use crate::topics::check_name;
 
 /// Versions from this on can say "no topic"; before, an empty list means all.
 const EMPTY_IS_NONE_SINCE: i16 = 1;

@@ -5,6 +5,7 @@
 //! second reason: librdkafka cannot read long answers of version 9.
 
 mod admin;
+mod call;
 mod fetch;
 mod group_admin;
 mod group_offsets;
@@ -14,135 +15,22 @@ mod metadata;
 mod produce;
 mod shape;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{RequestHeader, ResponseHeader};
-use kafka_protocol::protocol::{
-    Decodable, Encodable, HeaderVersion, StrBytes, decode_request_header_from_buffer,
-};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, decode_request_header_from_buffer};
 
 use crate::faults::Injected;
 use crate::node::Node;
+use crate::offered::Api;
+use call::Call;
+pub(crate) use call::{BadRequest, Peer};
 
 /// Key, version, correlation id and the length of the client id.
 const HEADER_BYTES_MIN: usize = 10;
 const LENGTH_BYTES: usize = 4;
-
-/// The APIs of this broker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names are Kafka's")]
-pub enum Api {
-    Produce,
-    Fetch,
-    ListOffsets,
-    Metadata,
-    OffsetCommit,
-    OffsetFetch,
-    FindCoordinator,
-    JoinGroup,
-    Heartbeat,
-    LeaveGroup,
-    SyncGroup,
-    DescribeGroups,
-    ListGroups,
-    ApiVersions,
-    CreateTopics,
-    DeleteTopics,
-    InitProducerId,
-    DescribeConfigs,
-}
-
-/// An API's key and the versions offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Offer {
-    key: i16,
-    min: i16,
-    max: i16,
-}
-
-impl Api {
-    /// All of them.
-    pub const ALL: [Self; 18] = [
-        Self::Produce,
-        Self::Fetch,
-        Self::ListOffsets,
-        Self::Metadata,
-        Self::OffsetCommit,
-        Self::OffsetFetch,
-        Self::FindCoordinator,
-        Self::JoinGroup,
-        Self::Heartbeat,
-        Self::LeaveGroup,
-        Self::SyncGroup,
-        Self::DescribeGroups,
-        Self::ListGroups,
-        Self::ApiVersions,
-        Self::CreateTopics,
-        Self::DeleteTopics,
-        Self::InitProducerId,
-        Self::DescribeConfigs,
-    ];
-
-    /// JoinGroup and its kin end before static membership.
-    const fn offer(self) -> Offer {
-        let (key, min, max) = match self {
-            Self::Produce => (0, 3, 8),
-            Self::Fetch => (1, 4, 11),
-            Self::ListOffsets => (2, 1, 5),
-            Self::Metadata => (3, 0, 8),
-            Self::OffsetCommit => (8, 2, 6),
-            Self::OffsetFetch => (9, 1, 5),
-            Self::FindCoordinator => (10, 0, 2),
-            Self::JoinGroup => (11, 0, 4),
-            Self::Heartbeat => (12, 0, 2),
-            Self::LeaveGroup => (13, 0, 2),
-            Self::SyncGroup => (14, 0, 2),
-            Self::DescribeGroups => (15, 0, 4),
-            Self::ListGroups => (16, 0, 2),
-            Self::ApiVersions => (18, 0, 3),
-            Self::CreateTopics => (19, 2, 4),
-            Self::DeleteTopics => (20, 1, 3),
-            Self::InitProducerId => (22, 0, 1),
-            Self::DescribeConfigs => (32, 1, 3),
-        };
-        Offer { key, min, max }
-    }
-
-    fn of_key(key: i16) -> Option<Self> {
-        Self::ALL.into_iter().find(|api| api.offer().key == key)
-    }
-}
-
-/// Why a request cannot be answered, so that its connection is closed, as Kafka does.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BadRequest {
-    #[error("request of {0} bytes is shorter than a header")]
-    Short(usize),
-    #[error("API {0} is not offered")]
-    UnknownApi(i16),
-    #[error("version {version} of {api:?} is not offered")]
-    Version { api: Api, version: i16 },
-    #[error("{api:?} request is malformed")]
-    Shape { api: Api },
-    #[error("{api:?} request cannot be decoded: {source}")]
-    Decode { api: Api, source: Box<dyn std::error::Error + Send + Sync> },
-    #[error("answer cannot be encoded: {0}")]
-    Encode(Box<dyn std::error::Error + Send + Sync>),
-    #[error("Produce without acknowledgement failed, which closing says")]
-    Unacknowledged,
-    #[error("the group dropped the request")]
-    Dropped,
-}
-
-/// The two ends of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer {
-    pub(crate) address: SocketAddr,
-    pub(crate) local: SocketAddr,
-}
 
 /// What comes of a request.
 #[derive(Debug)]
@@ -153,18 +41,6 @@ pub(crate) enum Outcome {
     Silent,
     /// Cut the connection, because a fault says so.
     Cut,
-}
-
-/// One request on its way through a handler.
-struct Call<'a> {
-    node: &'a Arc<Node>,
-    peer: Peer,
-    version: i16,
-    client_id: String,
-    /// The error to answer instead of doing anything, because a fault says so.
-    refuse: Option<ResponseError>,
-    /// The error to answer after doing it, because a fault says so.
-    lie: Option<ResponseError>,
 }
 
 /// A request whose header is read.
@@ -274,13 +150,4 @@ fn encode<T: Encodable + HeaderVersion>(
     let length = (frame.len() - LENGTH_BYTES) as i32;
     frame[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
     Ok(Outcome::Answer(frame.freeze()))
-}
-
-/// The code of an outcome, 0 for success.
-fn code(error: Option<ResponseError>) -> i16 {
-    error.map_or(0, |error| error.code())
-}
-
-fn text(text: impl Into<String>) -> StrBytes {
-    StrBytes::from_string(text.into())
 }

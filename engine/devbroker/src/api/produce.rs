@@ -10,7 +10,7 @@ use kafka_protocol::messages::{
     InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse, ProducerId,
 };
 
-use super::{BadRequest, Call, code, text};
+use super::call::{BadRequest, Call, code, text};
 use crate::batch::{BadBatch, Batch};
 use crate::node::Node;
 use crate::topic::Appended;

@@ -5,7 +5,7 @@
 
 use bytes::{Buf, Bytes};
 
-use super::Api;
+use crate::offered::Api;
 use Field::{Array, Data, I8, I16, I32, I64, Since, Text, Until};
 
 /// One field of a request.

@@ -5,7 +5,10 @@ use kafka_protocol::ResponseError::{
     MemberIdRequired, OffsetMetadataTooLarge, RebalanceInProgress, UnknownMemberId,
 };
 
+use tokio::sync::oneshot;
+
 use super::*;
+use crate::group_words::{GroupState, Joined, OFFSET_METADATA_BYTES_MAX};
 
 const SESSION: Duration = Duration::from_secs(10);
 const REBALANCE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::faults::FaultKnobs;
 use crate::testing::{compressed, plain};
-use crate::topic::TopicSettings;
+use crate::topic_settings::TopicSettings;
 use crate::topics::Topics;
 
 /// A topic and the announcer that hears of its appends.
