@@ -12,7 +12,9 @@
 pub mod judge;
 mod server;
 mod service;
+mod shared;
 pub mod shelf;
 
-pub use server::{Fault, StateServer};
+pub use server::StateServer;
+pub use shared::Fault;
 pub use shelf::{Entry, Tags};

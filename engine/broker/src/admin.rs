@@ -13,7 +13,7 @@ use rdkafka::types::RDKafkaErrorCode as Code;
 use crate::client::Connection;
 use crate::context::{Producer, Shared};
 use crate::error::{self, BrokerError};
-use crate::native;
+use crate::native::{self, Creation};
 use crate::settings;
 use crate::slots::Slots;
 
@@ -25,9 +25,6 @@ const REACH_PAUSE: Duration = Duration::from_millis(200);
 const BROKER_DEFAULT: i32 = -1;
 /// Topics asked for in one request.
 const TOPICS_PER_REQUEST: usize = 500;
-
-/// A topic, and the broker's code and words where it did not create it.
-pub(crate) type Creation = (String, Result<(), (Code, String)>);
 
 /// Handle on the process's admin client. Opened once, cloned freely; the client ends with the last clone.
 #[derive(Clone)]

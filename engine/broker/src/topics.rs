@@ -16,9 +16,6 @@ const ONLY_PARTITION: i32 = 0;
 /// The client's partitioner decides.
 const BY_PARTITIONER: i32 = -1;
 
-/// A topic's name and how many partitions it has, or why it cannot be had.
-pub(crate) type Seen = (String, Result<i32, Code>);
-
 /// A topic that exists.
 pub(crate) struct Topic {
     pub(crate) handle: Handle,

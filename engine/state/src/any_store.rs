@@ -9,7 +9,7 @@ use pico_config::{SourceKey, StateConfig};
 use crate::asked::Asked;
 use crate::error::StateError;
 use crate::http::HttpStore;
-use crate::store::{Borrowed, FileStore, Loaded};
+use crate::store::{Borrowed, FileStore, Loaded, Saved};
 
 /// Where checkpoints are kept. The process has one; clones share what makes an opening wait for a former one.
 #[derive(Debug, Clone)]
@@ -127,13 +127,4 @@ impl AnyStore {
             AnyStore::Http(_) => None,
         }
     }
-}
-
-/// What is saved of one source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
-    /// Number of the batch it covers; `None` where the store keeps none, or nothing is saved.
-    pub number: Option<u64>,
-    /// The plugin's bytes; `None` when nothing was ever saved.
-    pub state: Option<Vec<u8>>,
 }

@@ -21,10 +21,10 @@ pub use picomq_connector_sdk::http::outbound;
 mod slot;
 mod store;
 
-pub use any_store::{AnyStore, Saved};
+pub use any_store::AnyStore;
 pub use asked::Asked;
 pub use error::StateError;
 pub use format::{Checkpoint, Damage, STATE_BYTES_MAX, decode, encode};
 pub use http::{HttpLease, HttpStore, ServerCheck, check_server};
 pub use lease::Lease;
-pub use store::{Borrowed, FileStore, Loaded};
+pub use store::{Borrowed, FileStore, Loaded, Saved};

@@ -7,7 +7,6 @@ use pico_actors::fault;
 use pico_config::SourceKey;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::any_store::Saved;
 use crate::asked::Asked;
 use crate::error::StateError;
 use crate::folder::Folder;
@@ -36,6 +35,15 @@ impl Drop for Borrowed {
     fn drop(&mut self) {
         self.held.give_back();
     }
+}
+
+/// What is saved of one source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    /// Number of the batch it covers; `None` where the store keeps none, or nothing is saved.
+    pub number: Option<u64>,
+    /// The plugin's bytes; `None` when nothing was ever saved.
+    pub state: Option<Vec<u8>>,
 }
 
 /// What an opening found.

@@ -73,7 +73,7 @@ impl RandomConfig {
             key_by_user: self.key_by_user,
             seed: self.seed,
         };
-        let largest = bytes_max(&settings).saturating_mul(u64::from(settings.sizes.end - 1));
+        let largest = bytes_max(settings.payload_bytes).saturating_mul(u64::from(settings.sizes.end - 1));
         if largest > limits.batch_bytes {
             return Err(Error::config(format!(
                 "payload_size = {} with up to {} records makes batches of {largest} bytes, the limit is {} \

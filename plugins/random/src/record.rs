@@ -6,8 +6,6 @@
 use picomq_connector_sdk::PayloadWriter;
 use uuid::Builder;
 
-use crate::config::Settings;
-
 const ID: &[u8] = b"{\"id\":\"";
 const SEQUENCE: &[u8] = b"\",\"sequence\":";
 const USER: &[u8] = b",\"user_id\":\"";
@@ -41,10 +39,10 @@ pub(crate) struct Line<'a> {
 }
 
 /// The most bytes one record can take, its key included.
-pub(crate) fn bytes_max(settings: &Settings) -> u64 {
+pub(crate) fn bytes_max(payload_bytes: usize) -> u64 {
     let fixed = ID.len() + UUID_BYTES + SEQUENCE.len() + USER.len() + TEXT.len() + END.len();
     let user = USER_PREFIX.len() + DIGITS_MAX;
-    (fixed + DIGITS_MAX + 2 * user).saturating_add(settings.payload_bytes) as u64
+    (fixed + DIGITS_MAX + 2 * user).saturating_add(payload_bytes) as u64
 }
 
 /// Writes the JSON of one record.
@@ -149,6 +147,7 @@ mod tests {
     use uuid::{Uuid, Variant};
 
     use super::*;
+    use crate::config::Settings;
 
     fn written(sequence: u64, text_bytes: usize, seed: u64) -> String {
         let mut batch = Batch::new(Schema::Json);
@@ -226,6 +225,6 @@ mod tests {
         let mut record = batch.add();
         record.key(&name);
         record.payload_with(|payload| write(payload, &line));
-        assert_eq!(batch.bytes() as u64, bytes_max(&settings));
+        assert_eq!(batch.bytes() as u64, bytes_max(settings.payload_bytes));
     }
 }

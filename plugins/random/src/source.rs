@@ -79,7 +79,7 @@ impl RandomSource {
 
     fn generate(&self, first: u64, size: u64, seed: u64) -> Batch {
         let Settings { users, key_by_user, payload_bytes, .. } = self.settings;
-        let bytes = size * record::bytes_max(&self.settings);
+        let bytes = size * record::bytes_max(self.settings.payload_bytes);
         // Both fit: the limits of a batch were checked when the source was opened.
         let mut batch = Batch::with_capacity(Schema::Json, size as usize, bytes as usize);
         let mut user = Vec::with_capacity(32);

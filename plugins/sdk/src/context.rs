@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::staged::Turns;
+use crate::turns::Turns;
 use crate::{Error, Host, State};
 
 /// What an instance is opened for.

@@ -25,6 +25,7 @@ pub mod secret;
 pub mod source;
 pub mod staged;
 pub mod state;
+mod turns;
 pub mod verdict;
 
 pub use batch::{Batch, PayloadWriter, RecordWriter};

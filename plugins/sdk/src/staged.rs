@@ -5,12 +5,13 @@
 //! without a candidate takes its turn like any other.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Batch, Error, OpenContext, State, Verdict};
+use crate::turns::Turns;
+use crate::{Batch, Error, OpenContext, State};
 
 /// The committed state and the candidates of a source; every method is short and none waits.
 ///
@@ -119,38 +120,5 @@ impl<T: Clone + Serialize + DeserializeOwned> Staged<T> {
     /// No code of others runs under the lock but `Clone` and `Drop` of `T`; a panic there ends the instance.
     fn lock(&self) -> MutexGuard<'_, Inner<T>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The stamps of the batches returned and not resolved, in order; kept by whoever drives the source.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Turns(Arc<Mutex<VecDeque<Option<u64>>>>);
-
-impl Turns {
-    /// A batch was returned.
-    pub(crate) fn returned(&self, batch: &Batch) {
-        self.lock().push_back(batch.stamp);
-    }
-
-    /// The source was told `verdict`.
-    pub(crate) fn resolved(&self, verdict: Verdict) {
-        match verdict {
-            Verdict::Ack => drop(self.lock().pop_front()),
-            Verdict::Nack => self.lock().clear(),
-        }
-    }
-
-    /// The stamp of the batch the next verdict is about.
-    fn oldest(&self) -> Option<u64> {
-        self.lock().front().copied().flatten()
-    }
-
-    /// The stamp of the last returned batch that has one.
-    fn newest(&self) -> Option<u64> {
-        self.lock().iter().rev().copied().flatten().next()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Option<u64>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

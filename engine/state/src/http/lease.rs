@@ -13,7 +13,6 @@ use super::client::SharedClient;
 use super::meaning;
 use super::record::{Next, NotBegun, Record};
 use super::retry::RetryBlock;
-use super::store::Slot;
 use crate::error::StateError;
 use crate::format::STATE_BYTES_MAX;
 
@@ -22,6 +21,10 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Shown beside the status while the server gives no strong tags.
 const UNFENCED: &str = "unfenced";
+
+/// What is known of a source's resource. Whoever asks for something that changes it holds it locked, in a task of its
+/// own, so that it outlives a caller that went away.
+pub(super) type Slot = Arc<tokio::sync::Mutex<Record>>;
 
 /// The lease of one opening of one source.
 #[derive(Debug, Clone)]

@@ -7,16 +7,12 @@ use pico_config::{HttpState, SourceKey};
 use tokio::sync::OwnedMutexGuard;
 
 use super::client::{Client, SharedClient};
-use super::lease::{self, HttpLease};
+use super::lease::{self, HttpLease, Slot};
 use super::meaning::{self, Loaded};
 use super::record::{Condition, Known, Record};
 use super::retry::RetryBlock;
 use crate::error::StateError;
 use crate::store::Loaded as Opened;
-
-/// What is known of a source's resource. Whoever asks for something that changes it holds it locked, in a task of its
-/// own, so that it outlives a caller that went away.
-pub(super) type Slot = Arc<tokio::sync::Mutex<Record>>;
 
 /// One resource a source on one server. The process has one of these and clones it freely: the clones share the table
 /// that makes an opening wait for what a former opening left under way.

@@ -9,7 +9,7 @@ use crate::ffi::guest::config;
 use crate::ffi::host::GuestBatch;
 use crate::host::{HostSink, LogEvent};
 use crate::report::Report;
-use crate::staged::Turns;
+use crate::turns::Turns;
 use crate::{Batch, Error, Host, Interrupt, Limits, Mode, OpenContext, Source, State, Verdict};
 
 /// `[limits] record_bytes` of an engine nobody configured.

@@ -10,7 +10,7 @@ use super::panics::{Ended, caught, run};
 use super::{log, runtime, seal};
 use crate::ffi::abi::{Functions, HostTable, RawBytes, RawOpen, RawToken, mode, outcome, verdict};
 use crate::ffi::slots::Slots;
-use crate::staged::Turns;
+use crate::turns::Turns;
 use crate::{Host, Interrupt, Limits, Mode, OpenContext, Source, State, Verdict};
 
 /// The open instances of this library, by number: a call on one that is gone finds nothing.

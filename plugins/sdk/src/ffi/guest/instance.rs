@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::panics::{Ended, caught, run};
 use crate::ffi::abi::outcome;
 use crate::ffi::{CLOSE_TIMEOUT, COMMAND_TIMEOUT, GRACE, STATE_BYTES_MAX};
-use crate::staged::Turns;
+use crate::turns::Turns;
 use crate::{Batch, Error, Host, Limits, OpenContext, Source, Verdict};
 
 /// A call under way.
