@@ -9,12 +9,12 @@
 
 #![forbid(unsafe_code)]
 
+mod faulty_shelf;
 pub mod judge;
 mod server;
 mod service;
-mod shared;
 pub mod shelf;
 
+pub use faulty_shelf::Fault;
 pub use server::StateServer;
-pub use shared::Fault;
 pub use shelf::{Entry, Tags};

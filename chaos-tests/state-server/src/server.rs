@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::faulty_shelf::{Fault, Shared};
 use crate::service;
-use crate::shared::{Fault, Shared};
 use crate::shelf::{Condition, Entry, Tags};
 
 /// Ports that are tried before a start gives up.

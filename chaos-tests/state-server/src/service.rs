@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::shared::{Fault, Inner, Shared};
+use crate::faulty_shelf::{Fault, Inner, Shared};
 use crate::shelf::{Condition, Reply, Save, Tags, strong};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

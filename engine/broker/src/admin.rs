@@ -10,10 +10,11 @@ use pico_config::{Kafka, Replication};
 use rdkafka::producer::Producer as _;
 use rdkafka::types::RDKafkaErrorCode as Code;
 
+use crate::answers::Creation;
 use crate::client::Connection;
 use crate::context::{Producer, Shared};
 use crate::error::{self, BrokerError};
-use crate::native::{self, Creation};
+use crate::native;
 use crate::settings;
 use crate::slots::Slots;
 

@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod admin;
+mod answers;
 mod client;
 mod context;
 mod courier;

@@ -12,13 +12,8 @@ use rdkafka::producer::Producer as _;
 use rdkafka::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR_NO_ERROR as NO_ERROR};
 use rdkafka::types::{RDKafkaErrorCode as Code, RDKafkaMessage as Raw};
 
+use crate::answers::{Creation, Seen};
 use crate::context::Producer;
-
-/// A topic's name and how many partitions it has, or why it cannot be had.
-pub(crate) type Seen = (String, Result<i32, Code>);
-
-/// A topic, and the broker's code and words where it did not create it.
-pub(crate) type Creation = (String, Result<(), (Code, String)>);
 
 /// A topic as its client knows it.
 pub(crate) struct Handle(NonNull<rd::rd_kafka_topic_t>, Arc<Producer>);

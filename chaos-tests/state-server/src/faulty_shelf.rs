@@ -1,4 +1,4 @@
-//! What the handle and the connections of a server share: the shelf, the judge, and the faults that are planned.
+//! The shelf with the faults that are planned for it, and its judge: what the handle and the connections share.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
