@@ -17,6 +17,7 @@ mod network;
 mod plugin;
 mod postgres_kills;
 mod process;
+mod readme;
 mod refused;
 mod reload;
 mod rights;

@@ -16,6 +16,7 @@ use crate::doctor::DoctorArguments;
 use crate::leave::Exit;
 use crate::make::MakeVerb;
 use crate::output::{self, Stream};
+use crate::slot::SlotArguments;
 use crate::state::StateArguments;
 
 /// Where a daemon is looked for when nobody says otherwise: the default of `[http] address`.
@@ -69,6 +70,8 @@ pub(crate) enum Verb {
     Reload,
     /// Look at what a source remembers, or change it.
     State(StateArguments),
+    /// Give up what a source holds upstream.
+    Slot(SlotArguments),
     /// Ask a daemon something else.
     Ask(AskVerb),
     /// Look for what keeps sources from running.
@@ -151,6 +154,8 @@ enum RawVerb {
     Reload,
     /// Show, take out, put back or forget what a source remembers
     State(StateArguments),
+    /// Give up the replication slot of a PostgreSQL source
+    Slot(SlotArguments),
     #[command(flatten)]
     Ask(AskVerb),
     /// Look for what keeps sources from running: files, plugins, broker, daemon; each with what to do
@@ -259,6 +264,7 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Apply(arguments))) => Verb::Apply(arguments),
         (false, Some(RawVerb::Reload)) => Verb::Reload,
         (false, Some(RawVerb::State(arguments))) => Verb::State(arguments),
+        (false, Some(RawVerb::Slot(arguments))) => Verb::Slot(arguments),
         (false, Some(RawVerb::Ask(verb))) => Verb::Ask(verb),
         (false, Some(RawVerb::Doctor(arguments))) => Verb::Doctor(arguments),
         (false, Some(RawVerb::Make(verb))) => Verb::Make(verb),

@@ -19,6 +19,7 @@ mod error;
 mod events;
 mod findings;
 mod leave;
+mod maintain;
 mod make;
 mod output;
 mod plugins;
@@ -31,6 +32,7 @@ mod run;
 mod runtime;
 mod service_manager;
 mod signals;
+mod slot;
 mod state;
 mod status;
 mod targets;
@@ -74,6 +76,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Plan(arguments) => reload_verbs::plan(cli, arguments),
         Verb::Apply(arguments) => reload_verbs::apply(cli, arguments),
         Verb::Reload => reload_verbs::reload(cli),
+        Verb::Slot(arguments) => slot::run(cli, arguments),
         Verb::Ask(verb) => ask::run(cli, verb),
         Verb::Doctor(arguments) => doctor::run(cli, arguments),
         Verb::Make(verb) => make::run(cli, verb),

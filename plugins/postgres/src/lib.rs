@@ -6,11 +6,13 @@
 
 mod assembler;
 mod cdc;
+mod checkup;
 mod client;
 mod config;
 mod debezium;
 mod error;
 mod lsn;
+mod maintain;
 mod pgoutput;
 mod polling;
 mod position;
@@ -22,6 +24,7 @@ mod server;
 mod settings;
 mod shape;
 mod slot;
+mod slot_drop;
 mod snapshot;
 mod source;
 mod state;

@@ -1,5 +1,9 @@
 //! What we ask a server about itself: who it is, its slot, its publication, its tables and types.
 
+mod maintenance;
+
+pub(crate) use maintenance::{drop_facts, end_of_log, identify_by_sql, reader_of};
+
 use crate::client::{Connection, Table};
 use crate::error::Error;
 use crate::lsn::Lsn;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::cdc::Cdc;
 use crate::config::{Mode, PostgresConfig};
 use crate::debezium::offset;
+use crate::maintain;
 use crate::polling::Polling;
 use crate::state::{self, Saved};
 
@@ -75,6 +76,25 @@ impl Source for PostgresSource {
             }
             Reader::Polling(polling) => polling.resolve(verdict).await,
         }
+    }
+
+    async fn command(&self, name: &str, arguments: Value) -> Result<Option<Value>, Error> {
+        let _ = arguments;
+        match name {
+            maintain::SLOT_DROP => Err(Error::permanent(
+                "the slot is being read by this source; stop it first: its state and its slot go together",
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    async fn maintain(
+        config: PostgresConfig,
+        context: OpenContext,
+        name: &str,
+        arguments: Value,
+    ) -> Result<Option<Value>, Error> {
+        maintain::run(config, context, name, arguments).await
     }
 
     async fn close(&self) {

@@ -126,6 +126,27 @@ impl Source for Scripted {
             _ => Ok(None),
         }
     }
+
+    async fn maintain(
+        _: Config,
+        context: OpenContext,
+        name: &str,
+        arguments: Value,
+    ) -> Result<Option<Value>, Error> {
+        match name {
+            "look" => {
+                let state = context.state.as_ref().map(|state| state.decode::<u64>(1)).transpose()?;
+                let inspects = context.mode == Mode::Inspect;
+                tracing::info!("maintained");
+                Ok(Some(
+                    json!({ "key": context.key, "state": state, "inspects": inspects, "got": arguments }),
+                ))
+            }
+            "fail" => Err(Error::permanent("not like that")),
+            "panic" => panic!("as commanded, while stopped"),
+            _ => Ok(None),
+        }
+    }
 }
 
 impl Drop for Scripted {

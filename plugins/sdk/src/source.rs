@@ -62,6 +62,22 @@ pub trait Source: Send + Sync + Sized + 'static {
         async { Ok(None) }
     }
 
+    /// Does something a person asked for by name while the source is stopped, such as giving up what it holds upstream.
+    /// Needs no instance: settings and saved state come along. With [`Mode::Inspect`](crate::Mode::Inspect) it only says
+    /// what it sees and would do, perhaps beside a running instance; with `Run` nobody else runs the source meanwhile.
+    ///
+    /// # Errors
+    /// As of [`command`](Source::command). Dropped after a minute.
+    fn maintain(
+        config: Self::Config,
+        context: OpenContext,
+        name: &str,
+        arguments: Value,
+    ) -> impl Future<Output = Result<Option<Value>, Error>> + Send {
+        let _ = (config, context, name, arguments);
+        async { Ok(None) }
+    }
+
     /// Shows a saved state to people. Needs no instance.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! `doctor`: what keeps sources from running, and what to do about each. First without a daemon: files, plugins, state
-//! folder, broker. Then, if one answers, what it says of itself and of its sources.
+//! folder, the system that a named source reads, broker. Then, if a daemon answers, what it says of itself and of its sources.
 
 mod remote;
+mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -108,6 +109,9 @@ pub(crate) fn run(cli: &Cli, arguments: &DoctorArguments) -> Result<Exit, Error>
         if let Some(engine) = &engine {
             looks.extend(definitions(engine, &env, key));
             looks.push(state(engine));
+            if let Some(key) = key {
+                looks.extend(upstream::looks(engine, &env, key).await);
+            }
             looks.push(broker(&engine.kafka).await);
             looks
                 .extend(reach::warnings(&engine.kafka).into_iter().map(|said| Look::warning("broker", said)));

@@ -71,6 +71,14 @@ impl PollingSettings {
         Ok(settings)
     }
 
+    /// The right that cleanup needs on each table, beside `SELECT`.
+    pub(crate) fn cleanup_right(&self) -> Option<&'static str> {
+        self.cleanup.as_ref().map(|cleanup| match cleanup {
+            Cleanup::Delete => "DELETE",
+            Cleanup::Mark(_) => "UPDATE",
+        })
+    }
+
     fn refuse_contradictions(&self, config: &PostgresConfig) -> Result<(), Error> {
         if config.tables.is_empty() {
             return Err(Error::config("tables is empty: mode = \"polling\" needs the tables to read"));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
 
 mod conformance;
+mod maintenance;
 mod polling;
 mod reading;
 mod server;

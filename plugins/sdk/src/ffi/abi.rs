@@ -86,6 +86,9 @@ pub struct Functions {
     pub command: Option<unsafe extern "C" fn(u64, RawBytes, RawBytes, RawToken)>,
     /// Starts describing a saved state for people; done with JSON in [`RawOutcome::text`]. Needs no instance.
     pub describe_state: Option<unsafe extern "C" fn(*const HostTable, RawBytes, RawToken)>,
+    /// Starts a command by name with JSON arguments for a source that has no instance; done with JSON in
+    /// [`RawOutcome::text`].
+    pub maintain: Option<unsafe extern "C" fn(*const RawOpen, RawBytes, RawBytes, RawToken)>,
 }
 
 /// The arguments of [`Functions::open`]. All of it is borrowed for the call, except `host`, which stays for ever.
@@ -423,6 +426,7 @@ impl Functions {
         release: None,
         command: None,
         describe_state: None,
+        maintain: None,
     };
 }
 

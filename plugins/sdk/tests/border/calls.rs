@@ -1,9 +1,11 @@
 //! Errors, configuration, commands and descriptions over the border.
 
-use picomq_connector_sdk::State;
-use picomq_connector_sdk::ffi::host::{CommandError, OpenError, PollError};
+use std::sync::Arc;
 
-use crate::support::{library, scripted};
+use picomq_connector_sdk::State;
+use picomq_connector_sdk::ffi::host::{CommandError, Mode, OpenError, OpenRequest, PollError};
+
+use crate::support::{Said, library, request, scripted};
 
 #[tokio::test]
 async fn each_kind_of_error_arrives_as_its_kind_with_its_causes() {
@@ -60,4 +62,36 @@ async fn a_saved_state_is_described_without_an_instance() {
     let described = library.describe_state(state.as_bytes()).await.unwrap();
     assert_eq!(described, r#"{"version":1,"state":41}"#);
     assert!(matches!(library.describe_state(b"?").await, Err(CommandError::Failed(_))));
+}
+
+#[tokio::test]
+async fn a_stopped_source_takes_commands_without_an_instance() {
+    let library = library("scripted");
+    let state = State::encode(&41_u64, 1).unwrap();
+    let said = Arc::new(Said::default());
+    let request = |mode, config| OpenRequest {
+        mode,
+        state: Some(state.as_bytes().to_vec()),
+        host: said.clone(),
+        ..request(config)
+    };
+    for (mode, inspects) in [(Mode::Inspect, true), (Mode::Run, false)] {
+        let answer = library.maintain(request(mode, "{}"), "look", "[1]").await.unwrap();
+        assert_eq!(answer, format!(r#"{{"got":[1],"inspects":{inspects},"key":"test","state":41}}"#));
+    }
+    assert!(said.logs().iter().any(|line| line.contains("maintained")), "{:?}", said.logs());
+    let ask = async |config, name, arguments| {
+        library.maintain(request(Mode::Run, config), name, arguments).await.unwrap_err()
+    };
+    assert!(matches!(ask("{}", "nothing", "{}").await, CommandError::Unknown(_)));
+    assert!(matches!(ask("{}", "fail", "{}").await, CommandError::Failed(text) if text == "not like that"));
+    assert!(matches!(ask("{}", "look", "{").await, CommandError::Failed(_)));
+    assert!(
+        matches!(ask("{}", "panic", "{}").await, CommandError::Panicked(text) if text.contains("while stopped"))
+    );
+    let wrong = ask(r#"{"pol": []}"#, "look", "{}").await;
+    assert!(
+        matches!(&wrong, CommandError::Failed(text) if text.contains("did you mean `poll`")),
+        "{wrong:?}"
+    );
 }

@@ -7,7 +7,7 @@ use super::border::{self, BorderSink};
 use super::instance::{Dispatch, Instance, Opening};
 use super::outcome::{Completion, Outcome};
 use super::panics::{Ended, caught, run};
-use super::{log, runtime, seal};
+use super::{log, maintenance, runtime, seal};
 use crate::ffi::abi::{Functions, HostTable, RawBytes, RawOpen, RawToken, mode, outcome, verdict};
 use crate::ffi::slots::Slots;
 use crate::turns::Turns;
@@ -29,6 +29,7 @@ pub(super) const fn functions<S: Source>() -> Functions {
         release: Some(seal::release),
         command: Some(command::<S>),
         describe_state: Some(describe_state::<S>),
+        maintain: Some(maintain::<S>),
     }
 }
 
@@ -125,6 +126,26 @@ unsafe extern "C" fn describe_state<S: Source>(host: *const HostTable, state: Ra
             Ok(Err(error)) => error.into(),
             Err(text) => Outcome::panicked(text),
         }
+    });
+}
+
+unsafe extern "C" fn maintain<S: Source>(
+    call: *const RawOpen,
+    name: RawBytes,
+    arguments: RawBytes,
+    token: RawToken,
+) {
+    // SAFETY: the host passes a whole `RawOpen`, alive for this call, whose table is static.
+    let (call, host) = unsafe { (&*call, &*(*call).host) };
+    border::remember(host);
+    start::<S, _>(host, token, || {
+        log::install();
+        // SAFETY: the texts of `call` and both others are alive for this call.
+        let (config, opening) = unsafe { (call.config.text(), opening(call)) };
+        // SAFETY: as above.
+        let (name, arguments) = unsafe { (name.text(), arguments.text()) };
+        let scope = opening.context.host.clone();
+        log::scoped(scope, maintenance::run::<S>(config, opening.context, name, arguments))
     });
 }
 

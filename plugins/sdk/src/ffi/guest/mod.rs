@@ -6,6 +6,7 @@ mod calls;
 pub(crate) mod config;
 mod instance;
 pub(crate) mod log;
+mod maintenance;
 mod outcome;
 mod panics;
 mod runtime;

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot::error::RecvError;
+use tokio::time::timeout;
 
-use super::calls::{Filed, HOST, expect_one};
+use super::calls::{Filed, HOST, SinkSlot, expect_one};
 use super::error::CommandError;
 use super::library::Library;
+use super::open::OpenRequest;
 use crate::ffi::abi::{RawBytes, outcome};
+use crate::ffi::{COMMAND_TIMEOUT, GRACE};
 
 impl Library {
     /// Starts describing a saved state as JSON. Needs no instance.
@@ -28,6 +31,43 @@ impl Library {
             match started {
                 None => Err(CommandError::Unknown("this plugin does not describe its state".to_owned())),
                 Some(answer) => answered(answer.await),
+            }
+        }
+    }
+}
+
+impl Library {
+    /// Starts a command for a source that has no instance: JSON in and out. [`Mode::Inspect`](crate::Mode::Inspect) only
+    /// looks and may run beside an instance; with `Run` the caller keeps everybody else from the source.
+    ///
+    /// # Errors
+    /// [`CommandError::Unknown`] for a name the source does not know. Within a minute and five seconds, always.
+    pub fn maintain(
+        self: &Arc<Self>,
+        request: OpenRequest,
+        name: &str,
+        arguments_json: &str,
+    ) -> impl Future<Output = Result<String, CommandError>> + Send + use<> {
+        let sink = SinkSlot::new(Arc::clone(&request.host));
+        let started = self.calls.maintain.map(|maintain| {
+            let raw = super::open::raw(&request, sink.0);
+            let (token, answer) = expect_one(self.number());
+            let (name, arguments) = (name.as_bytes(), arguments_json.as_bytes());
+            // SAFETY: `raw`, what it borrows and both texts outlive the call; the host table is static, the token new.
+            unsafe { maintain(&raw, RawBytes::of(name), RawBytes::of(arguments), token) };
+            answer
+        });
+        async move {
+            // What the source logs while it works finds its way.
+            let _sink = sink;
+            let Some(answer) = started else {
+                return Err(CommandError::Unknown(
+                    "this plugin has no commands while it is stopped".to_owned(),
+                ));
+            };
+            match timeout(COMMAND_TIMEOUT + GRACE, answer).await {
+                Ok(filed) => answered(filed),
+                Err(_) => Err(CommandError::Failed(super::error::hung("maintain", GRACE))),
             }
         }
     }

@@ -14,6 +14,7 @@ pub(super) struct Calls {
     pub(super) release: unsafe extern "C" fn(*mut RawBatch),
     pub(super) command: Option<unsafe extern "C" fn(u64, RawBytes, RawBytes, RawToken)>,
     pub(super) describe_state: Option<unsafe extern "C" fn(*const HostTable, RawBytes, RawToken)>,
+    pub(super) maintain: Option<unsafe extern "C" fn(*const RawOpen, RawBytes, RawBytes, RawToken)>,
 }
 
 /// A table that ends here lacks only what may be missing.
@@ -50,6 +51,7 @@ impl Calls {
             release: whole.release.ok_or_else(missing("release"))?,
             command: whole.command,
             describe_state: whole.describe_state,
+            maintain: whole.maintain,
         })
     }
 }

@@ -67,24 +67,8 @@ impl Library {
 }
 
 fn start(library: Arc<Library>, request: OpenRequest) -> oneshot::Receiver<Result<Instance, OpenError>> {
-    let sink = SinkSlot::new(request.host);
-    let raw = RawOpen {
-        size: size_of::<RawOpen>() as u32,
-        mode: match request.mode {
-            Mode::Run => mode::RUN,
-            Mode::Inspect => mode::INSPECT,
-        },
-        host: &raw const HOST,
-        source: sink.0,
-        key: RawBytes::of(request.key.as_bytes()),
-        config: RawBytes::of(request.config_json.as_bytes()),
-        state: request.state.as_deref().map_or(RawBytes::NONE, RawBytes::of),
-        batch_records: request.limits.batch_records,
-        record_bytes: u32::try_from(request.record_bytes).unwrap_or(u32::MAX),
-        batch_bytes: request.limits.batch_bytes,
-        open_timeout_ms: milliseconds(request.open_timeout),
-        verdict_timeout_ms: milliseconds(request.verdict_timeout),
-    };
+    let sink = SinkSlot::new(Arc::clone(&request.host));
+    let raw = raw(&request, sink.0);
     let (sender, receiver) = oneshot::channel();
     let (limits, verdict_timeout) = (request.limits, request.verdict_timeout);
     let owner = Arc::clone(&library);
@@ -99,6 +83,27 @@ fn start(library: Arc<Library>, request: OpenRequest) -> oneshot::Receiver<Resul
     // SAFETY: `raw` and what it borrows outlive the call; the host table is static.
     unsafe { (library.calls.open)(&raw, token) };
     receiver
+}
+
+/// The request in C layout; it borrows from `request`.
+pub(super) fn raw(request: &OpenRequest, source: u64) -> RawOpen {
+    RawOpen {
+        size: size_of::<RawOpen>() as u32,
+        mode: match request.mode {
+            Mode::Run => mode::RUN,
+            Mode::Inspect => mode::INSPECT,
+        },
+        host: &raw const HOST,
+        source,
+        key: RawBytes::of(request.key.as_bytes()),
+        config: RawBytes::of(request.config_json.as_bytes()),
+        state: request.state.as_deref().map_or(RawBytes::NONE, RawBytes::of),
+        batch_records: request.limits.batch_records,
+        record_bytes: u32::try_from(request.record_bytes).unwrap_or(u32::MAX),
+        batch_bytes: request.limits.batch_bytes,
+        open_timeout_ms: milliseconds(request.open_timeout),
+        verdict_timeout_ms: milliseconds(request.verdict_timeout),
+    }
 }
 
 fn opened(filed: Filed, instance: impl FnOnce(u64) -> Instance) -> Result<Instance, OpenError> {

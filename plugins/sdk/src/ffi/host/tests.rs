@@ -104,6 +104,7 @@ static FUNCTIONS: Functions = Functions {
     release: Some(release),
     command: None,
     describe_state: None,
+    maintain: None,
 };
 
 fn library() -> Arc<Library> {
