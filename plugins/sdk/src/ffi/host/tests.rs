@@ -129,7 +129,11 @@ async fn source(
 ) -> (Arc<Foreign>, Instance) {
     let foreign = Arc::new(Foreign { on_poll: Box::new(on_poll), released: AtomicU32::new(0) });
     let number = FOREIGN.insert(Arc::clone(&foreign));
-    let request = OpenRequest {
+    (foreign, library().open(request(number)).await.unwrap())
+}
+
+fn request(number: u64) -> OpenRequest {
+    OpenRequest {
         key: "foreign".to_owned(),
         config_json: number.to_string(),
         state: None,
@@ -139,8 +143,7 @@ async fn source(
         open_timeout: Duration::from_secs(1),
         verdict_timeout: Duration::from_secs(1),
         host: Arc::new(TracingSink::new("foreign")),
-    };
-    (foreign, library().open(request).await.unwrap())
+    }
 }
 
 fn released(foreign: &Foreign) -> u32 {
@@ -337,4 +340,6 @@ async fn optional_calls_that_are_missing_are_unknown() {
     let (_foreign, source) = source(|_, token| complete(token, outcome::TRANSIENT, None)).await;
     assert!(matches!(source.command("any", "{}").await, Err(CommandError::Unknown(_))));
     assert!(matches!(library().describe_state(b"").await, Err(CommandError::Unknown(_))));
+    let stopped = library().maintain(request(0), "any", "{}").await;
+    assert!(matches!(stopped, Err(CommandError::Unknown(_))));
 }
