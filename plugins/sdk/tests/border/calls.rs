@@ -6,6 +6,7 @@ use picomq_connector_sdk::State;
 use picomq_connector_sdk::ffi::host::{CommandError, Mode, OpenError, OpenRequest, PollError};
 use serde_json::{Value, json};
 
+use crate::said::listen;
 use crate::support::{Said, library, request, scripted};
 
 #[tokio::test]
@@ -67,6 +68,7 @@ async fn a_saved_state_is_described_without_an_instance() {
 
 #[tokio::test]
 async fn a_stopped_source_takes_commands_without_an_instance() {
+    listen();
     let library = library("scripted");
     let state = State::encode(&41_u64, 1).unwrap();
     let said = Arc::new(Said::default());
