@@ -9,6 +9,7 @@
 
 mod borders;
 mod cases;
+mod circles;
 mod dependencies;
 mod links;
 mod logs;
@@ -34,6 +35,11 @@ fn assert_tidy(findings: Vec<String>) {
 #[test]
 fn crates_know_only_whom_they_may() {
     assert_tidy(borders::strangers(&borders::packages()));
+}
+
+#[test]
+fn files_import_each_other_in_one_direction() {
+    assert_tidy(circles::circles(&Tree::read()));
 }
 
 #[test]
