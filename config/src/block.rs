@@ -7,7 +7,12 @@ use std::time::Duration;
 use picomq_connector_sdk::Schema;
 use regex::Regex;
 
-use crate::{Expression, ParseError, Properties, RecordSchema, Rule, SchemaRegistry, Template};
+use crate::expression::Expression;
+use crate::parse_error::ParseError;
+use crate::properties::Properties;
+use crate::record_schema::{RecordSchema, SchemaRegistry};
+use crate::rule::Rule;
+use crate::template::Template;
 
 /// A checked block.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use crate::env::Env;
 use crate::file_text::FileText;
+use crate::finding::{Finding, Location, Severity};
+use crate::parse_error::ParseError;
 use crate::tree::Origin;
-use crate::{Env, Finding, Location, ParseError, Severity};
 
 /// Code of findings about a reference, which never hold what it stands for.
 pub(crate) const BAD_REFERENCE: &str = "config.bad_reference";

@@ -2,8 +2,15 @@
 
 use std::path::PathBuf;
 
-use crate::{ErrorPolicy, Location, PluginConfig, RecordTest, SourceKey, Supervision, TopicBlock};
-use crate::{Transform, Written};
+use crate::block::TopicBlock;
+use crate::error_policy::ErrorPolicy;
+use crate::expectation::RecordTest;
+use crate::finding::Location;
+use crate::key::SourceKey;
+use crate::plugin_config::PluginConfig;
+use crate::supervision::Supervision;
+use crate::transform::Transform;
+use crate::written::Written;
 
 /// One source. Equality is over resolved values and leaves out file, line and tests, so that a moved or touched file without
 /// a change of what runs restarts nothing.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 use crate::file_text::FileText;
+use crate::finding::{Finding, Location, Severity};
 use crate::tree::{Entry, Node, Raw};
-use crate::{Finding, Location, Severity};
 
 /// Largest configuration file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

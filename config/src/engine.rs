@@ -3,7 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{Http, HttpState, Properties, Secret, Supervision, Telemetry};
+use crate::http::Http;
+use crate::http_state::HttpState;
+use crate::properties::Properties;
+use crate::secret::Secret;
+use crate::supervision::Supervision;
+use crate::telemetry::Telemetry;
 
 /// Everything config.toml says, defaults filled in.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,10 @@
 //! `[errors]`: what happens to a record that cannot be decoded, transformed, routed, encoded or sent for its size.
 
+use crate::block::TopicBlock;
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
+use crate::rule::{Rule, check_topic_name};
 use crate::shape::{Kind, Shape, field, words};
-use crate::{Rule, TopicBlock, check_topic_name};
 
 /// Records a minute that may be set aside when nothing is written: a source that fails as a whole is stopped by its
 /// nacks before all of it lies in the dead-letter topic.

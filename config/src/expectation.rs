@@ -2,7 +2,8 @@
 
 use picomq_connector_sdk::Schema;
 
-use crate::{FieldPath, Location};
+use crate::finding::Location;
+use crate::template::FieldPath;
 
 /// One test of a definition.
 #[derive(Debug, Clone, PartialEq)]

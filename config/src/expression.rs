@@ -13,7 +13,7 @@ use jaq_core::load::{self, Arena, File, Loader};
 pub use comparison::FieldTest;
 pub use language::{Budget, Language, json_nesting};
 
-use crate::ParseError;
+use crate::parse_error::ParseError;
 
 /// Longest expression, in bytes.
 const EXPRESSION_BYTES_MAX: usize = 16 * 1024;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use miette::NamedSource;
 
+use crate::finding::{Finding, Location, Severity};
 use crate::secret::{has_password, is_secret_name};
 use crate::tree::{Node, Origin, Raw};
-use crate::{Finding, Location, Severity};
 
 /// A file and its masked copy. Debug shows the file's name only.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::Secret;
+use crate::secret::Secret;
 
 /// The API server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use url::{Host, Url};
 
-use crate::{Secret, SourceKey, forbidden_address};
+use crate::forbidden_address::forbidden_address;
+use crate::key::SourceKey;
+use crate::secret::Secret;
 
 /// Where checkpoints are kept and how they are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::ParseError;
+use crate::parse_error::ParseError;
 
 /// Longest key, in characters (all ASCII, so also bytes).
 pub const KEY_LENGTH_MAX: usize = 64;

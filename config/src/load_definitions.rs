@@ -5,13 +5,19 @@ use std::path::{Path, PathBuf};
 
 use crate::check::check_table;
 use crate::context::{Context, Draft, Place};
+use crate::definition::Definition;
 use crate::definition_shape::DEFINITION;
 use crate::document::Document;
+use crate::engine::Engine;
+use crate::env::Env;
+use crate::finding::{Finding, Location, Severity};
+use crate::key::SourceKey;
 use crate::read_definition::read_definition;
 use crate::reference::resolve;
 use crate::source_variables::{self, Target};
+use crate::supervision::Supervision;
 use crate::tree::Node;
-use crate::{Definition, Engine, Env, Finding, Location, Severity, SourceKey, Supervision, Written};
+use crate::written::Written;
 
 /// What a folder of definitions came to.
 #[derive(Debug, Clone, Default)]

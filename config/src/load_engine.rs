@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::check::check_table;
 use crate::context::{Context, Place};
 use crate::document::Document;
+use crate::engine::Engine;
 use crate::engine_shape::ENGINE;
+use crate::env::Env;
+use crate::finding::{Finding, Location, Severity};
 use crate::overrides::{self, LEVEL, Setting, in_order};
 use crate::read_engine::read_engine;
-use crate::{Engine, Env, Finding, Location, Severity};
 
 const PREFIX: &str = "PICOMQ_CONNECTORS_";
 const CONFIG_PATH: &str = "PICOMQ_CONNECTORS_CONFIG_PATH";

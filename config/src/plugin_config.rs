@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::Finding;
+use crate::finding::Finding;
 use crate::plugin_schema::{self, TableInFile};
 use crate::secret::{Secret, has_password, is_secret_name};
 use crate::tree::to_json;

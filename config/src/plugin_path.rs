@@ -3,8 +3,9 @@
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Component, Path, PathBuf};
 
+use crate::engine::Plugins;
+use crate::finding::{Finding, Location, Severity};
 use crate::suggest::closest;
-use crate::{Finding, Location, Plugins, Severity};
 
 /// Where packages of distributions put libraries of their own.
 const SYSTEM_FOLDER: &str = "/usr/local/lib";

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use crate::Finding;
 use crate::context::{Context, Draft, Place};
 use crate::file_text::FileText;
+use crate::finding::Finding;
 use crate::suggest::closest;
 use crate::tree::{Entry, Node, Raw};
 

@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use picomq_connector_sdk::Schema;
 
+use crate::block::{AllowedTopics, Replication, TopicBlock};
 use crate::checked::{Fields, NamedText};
 use crate::context::{Context, Draft, Place};
+use crate::expression::Expression;
 use crate::properties::{self, Deadline, Table};
 use crate::read_registry::read_registry;
 use crate::read_rule::read_rule;
 use crate::read_schema::read_schema;
-use crate::{AllowedTopics, Expression, Replication, Rule, Template, TopicBlock};
+use crate::rule::Rule;
+use crate::template::Template;
 
 /// Headers that the engine writes itself begin so.
 const OWN_HEADERS: &str = "picomq.";

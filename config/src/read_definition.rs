@@ -4,18 +4,23 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::block::TopicBlock;
 use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
+use crate::definition::{Definition, PluginConfigFormat};
 use crate::error_policy::read_errors;
+use crate::finding::Location;
+use crate::key::SourceKey;
+use crate::plugin_config::PluginConfig;
 use crate::plugin_schema::TableInFile;
 use crate::read_block::{one_deadline, read_block};
 use crate::read_expectations::read_tests;
 use crate::read_supervision::read_supervision;
 use crate::read_transform::read_transforms;
 use crate::resolved_tree::{as_written, resolve_tree};
+use crate::supervision::Supervision;
 use crate::tree::{Node, Raw, to_json};
-use crate::{Definition, Location, PluginConfig, PluginConfigFormat};
-use crate::{SourceKey, Supervision, TopicBlock, Written};
+use crate::written::Written;
 
 /// None when a finding says why not.
 pub(crate) fn read_definition(

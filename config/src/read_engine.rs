@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft};
+use crate::engine::{Connectors, Engine, Limits, LogFormat, Logging, Plugins, Shutdown, StateConfig};
 use crate::path_in::path_in;
 use crate::read_http::read_http;
 use crate::read_http_state::read_http_state;
 use crate::read_kafka::read_kafka;
 use crate::read_supervision::read_supervision;
 use crate::telemetry::read_telemetry;
-use crate::{Connectors, Engine, Limits, LogFormat, Logging, Plugins, Shutdown, StateConfig};
 
 /// `folder` is the absolute folder of the file. Keys that fail keep their default, so that all findings come at once.
 pub(crate) fn read_engine(cx: &mut Context<'_>, fields: &Fields, folder: &Path) -> Engine {

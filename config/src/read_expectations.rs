@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::checked::{Checked, Fields, Item, NamedText};
 use crate::context::{Context, Draft, Place};
-use crate::{Expectation, ExpectedRecord, ExpectedValue, FieldPath, RecordTest, TestInput, check_topic_name};
+use crate::expectation::{Expectation, ExpectedRecord, ExpectedValue, RecordTest, TestInput};
+use crate::rule::check_topic_name;
+use crate::template::FieldPath;
 
 /// Two keys of which one may be written, or none.
 const TOO_MANY: &str = "config.too_many_fields";

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
+use crate::http::{ApiKey, Cors, Http, HttpTls, Role};
 use crate::path_in::path_in;
-use crate::{ApiKey, Cors, Http, HttpTls, Role, Secret};
+use crate::secret::Secret;
 
 /// A shorter key is within reach of guessing, whatever slows it down.
 const KEY_LENGTH_MIN: usize = 16;

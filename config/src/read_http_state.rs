@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::checked::{Fields, NamedText};
 use crate::context::{Context, Draft, Place};
-use crate::{HttpState, LoadMethod, SaveMethod, Secret, StateRetry, StateUrl};
+use crate::http_state::{HttpState, LoadMethod, SaveMethod, StateRetry, StateUrl};
+use crate::secret::Secret;
 
 /// Per request, when nothing is written.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
+use crate::engine::{Kafka, Sasl, SaslMechanism, SecurityProtocol, Tls};
 use crate::path_in::path_in;
 use crate::properties::{self, Table};
-use crate::{Kafka, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls};
+use crate::secret::Secret;
 
 pub(crate) fn read_kafka(cx: &mut Context<'_>, table: &Fields, folder: &Path) -> Kafka {
     let base = Kafka::default();

@@ -6,9 +6,9 @@ use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
 use crate::resolved_tree::resolve_tree;
 use crate::suggest::closest;
+use crate::transform::{KeyPattern, SearchPattern, ValuePattern, ValueType};
 use crate::transform_shape::TYPE_PATTERNS;
 use crate::tree::{Node, to_json};
-use crate::{KeyPattern, SearchPattern, ValuePattern, ValueType};
 
 /// The only key of a table that says one thing.
 pub(crate) fn only(cx: &mut Context<'_>, fields: &Fields, names: &[&'static str]) -> Option<&'static str> {

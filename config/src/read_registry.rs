@@ -7,8 +7,10 @@ use picomq_connector_sdk::Schema;
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
 use crate::read_schema::folder;
+use crate::record_schema::{RegistryLogin, SchemaRegistry};
+use crate::rule::Rule;
 use crate::schema_file::read_bytes;
-use crate::{RegistryLogin, Rule, SchemaRegistry, Secret};
+use crate::secret::Secret;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 

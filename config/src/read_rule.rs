@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 
 use crate::checked::{Checked, Fields, Item};
 use crate::context::{Context, Draft, Place};
-use crate::{FieldPath, HashOf, Illegal, ParseError, Rule, TOPIC_NAME_MAX, Template, Value};
-use crate::{check_topic_name, is_topic_char};
+use crate::parse_error::ParseError;
+use crate::rule::{HashOf, Illegal, Rule, TOPIC_NAME_MAX, Value};
+use crate::rule::{check_topic_name, is_topic_char};
+use crate::template::{FieldPath, Template};
 
 /// None when a finding says why not.
 pub(crate) fn read_rule(cx: &mut Context<'_>, item: &Item) -> Option<Rule> {

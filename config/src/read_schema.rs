@@ -7,8 +7,8 @@ use picomq_connector_sdk::Schema;
 use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft, Place};
 use crate::proto_imports::ProtoFiles;
+use crate::record_schema::{RecordSchema, SchemaSource};
 use crate::schema_file::{read_bytes, read_text};
-use crate::{RecordSchema, SchemaSource};
 
 /// What the keys are called that say where a schema is.
 pub(crate) struct Names {

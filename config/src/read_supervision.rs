@@ -1,8 +1,8 @@
 //! `[supervision]` of either file, over the defaults it changes.
 
-use crate::Supervision;
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
+use crate::supervision::Supervision;
 
 /// `fields` is the table around `[supervision]`.
 pub(crate) fn read_supervision(cx: &mut Context<'_>, fields: &Fields, defaults: &Supervision) -> Supervision {

@@ -4,14 +4,16 @@ use picomq_connector_sdk::Schema;
 
 use crate::checked::{Checked, Fields};
 use crate::context::{Context, Draft, Place};
+use crate::expression::Expression;
 use crate::read_block::when;
 use crate::read_pattern::{any_value, key_pattern, only, value_pattern};
 use crate::read_rule::field_path;
 use crate::read_schema::read_convert_schema;
-use crate::{
-    Action, Computed, Condition, Envelope, Expression, FieldFilter, FieldMask, FieldPath, FieldPattern,
-    FieldRename, FieldUpdate, FieldValue, IfMissing, MaskMethod, NewField, RecordFilter, RecordPattern,
-    SchemaConversion, Secret, Transform,
+use crate::secret::Secret;
+use crate::template::FieldPath;
+use crate::transform::{
+    Action, Computed, Condition, Envelope, FieldFilter, FieldMask, FieldPattern, FieldRename, FieldUpdate,
+    FieldValue, IfMissing, MaskMethod, NewField, RecordFilter, RecordPattern, SchemaConversion, Transform,
 };
 
 /// What hides a value when nothing else is said.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use picomq_connector_sdk::Schema;
 
-use crate::{Location, Secret};
+use crate::finding::Location;
+use crate::secret::Secret;
 
 /// A schema, read when the definition was: what the files held then is part of the definition, so that a changed file
 /// is a changed definition. Equality leaves out where it stands.

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::{Env, ParseError};
+use crate::env::Env;
+use crate::parse_error::ParseError;
 
 /// Largest file a reference may name.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use crate::{FieldPath, ParseError, Template};
+use crate::parse_error::ParseError;
+use crate::template::{FieldPath, Template};
 
 /// Longest topic name Kafka takes, in characters.
 pub const TOPIC_NAME_MAX: usize = 249;

@@ -1,6 +1,6 @@
 //! Sizes as people write them: `1000000`, `64 MiB`.
 
-use crate::ParseError;
+use crate::parse_error::ParseError;
 
 const UNITS: [(&str, u64); 8] = [
     ("", 1),

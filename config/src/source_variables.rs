@@ -3,9 +3,11 @@
 
 use crate::definition_shape::DEFINITION;
 use crate::document::Document;
+use crate::env::Env;
+use crate::finding::{Finding, Location, Severity};
+use crate::key::SourceKey;
 use crate::overrides::{self, LEVEL, Setting, Unfit, in_order};
 use crate::tree::Entry;
-use crate::{Env, Finding, Location, Severity, SourceKey};
 
 const PREFIX: &str = "PICOMQ_CONNECTORS_SOURCE_";
 const PLUGIN_CONFIG: &str = "PLUGIN_CONFIG";

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::ParseError;
+use crate::parse_error::ParseError;
 
 /// Deepest path into a payload, in segments.
 const PATH_SEGMENTS_MAX: usize = 64;

@@ -5,7 +5,11 @@ use picomq_connector_sdk::Schema;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-use crate::{Expression, FieldPath, ParseError, RecordSchema, SchemaSource, Secret};
+use crate::expression::Expression;
+use crate::parse_error::ParseError;
+use crate::record_schema::{RecordSchema, SchemaSource};
+use crate::secret::Secret;
+use crate::template::FieldPath;
 
 /// One transform, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
