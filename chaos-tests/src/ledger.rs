@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::consumer::Entry;
-use crate::journal::{Event, Saved};
+use crate::journal::Event;
 
 mod batches;
 mod effects;
@@ -24,12 +24,15 @@ mod history;
 mod intervals;
 mod lane;
 mod report;
+mod sighting;
 
 use batches::Batches;
 pub use effects::{SideEffects, check_side_effects};
 use history::History;
 use lane::Lane;
 pub use report::{Figures, Law, Report, Violation};
+pub use sighting::BatchId;
+use sighting::{Seen, describe, name};
 
 /// What the workload was and what is allowed.
 #[derive(Debug, Clone)]
@@ -50,34 +53,6 @@ pub struct Plan {
     pub max_count: Option<u64>,
     /// The longest that a recovery may take.
     pub recovery_max_ms: u64,
-}
-
-/// One batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BatchId {
-    /// The opening of the source.
-    pub life: u64,
-    /// The number within it.
-    pub number: u64,
-}
-
-/// Where a batch stands among all batches, whatever random number its life has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Rank {
-    /// The time of the first record seen of its life.
-    life_began_ms: i64,
-    number: u64,
-}
-
-/// A record whose form was right.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    sequence: u64,
-    offset: i64,
-    batch: BatchId,
-    rank: Rank,
-    index: u64,
-    size: u64,
 }
 
 /// The document of the random source, and of the faulty source's script, which has no text.
@@ -305,15 +280,6 @@ impl Ledger {
         );
         self.violations.push(Violation { law, text, incident, replay: self.plan.replay.clone() });
     }
-}
-
-fn name(batch: BatchId) -> String {
-    format!("{:x}/{}", batch.life, batch.number)
-}
-
-fn describe(saved: Saved) -> String {
-    let batch = BatchId { life: saved.life, number: saved.number };
-    format!("state {} of batch {}", saved.position, name(batch))
 }
 
 #[cfg(test)]

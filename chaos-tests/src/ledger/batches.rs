@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::{BatchId, Law, Rank, Seen, name};
+use super::report::Law;
+use super::sighting::{BatchId, Rank, Seen, name};
 
 #[derive(Debug)]
 struct Batch {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{BatchId, describe};
+use super::sighting::{BatchId, describe};
 use crate::journal::Saved;
 
 #[derive(Debug, Clone, Copy)]

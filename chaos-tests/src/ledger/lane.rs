@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::intervals::Intervals;
-use super::{BatchId, Law, Rank, Seen, name};
+use super::report::Law;
+use super::sighting::{BatchId, Rank, Seen, name};
 
 /// What a record is to its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

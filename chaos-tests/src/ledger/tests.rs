@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::consumer::PROVENANCE;
+use crate::journal::Saved;
 
 mod planted;
 mod simulation;

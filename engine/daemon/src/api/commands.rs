@@ -14,8 +14,8 @@ use pico_state::StateError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Api;
 use super::problem::Problem;
+use super::process_view::Api;
 use crate::maintain::{Maintenance, Unwilling};
 
 /// Longest name; a plugin's author chooses shorter ones.

@@ -12,8 +12,8 @@ use pico_config::Finding;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Api;
 use super::problem::Problem;
+use super::process_view::Api;
 use super::reload::reloads;
 use crate::reload::{NotDone, Version};
 

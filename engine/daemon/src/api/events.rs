@@ -10,8 +10,8 @@ use axum::response::sse::Event;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Api;
 use super::problem::Problem;
+use super::process_view::Api;
 use super::streams::{self, Outlet};
 use crate::events::{Entry, Events, Kind};
 
@@ -47,7 +47,7 @@ pub(super) async fn events(
     let events = api.events.clone();
     let seen = headers.get(LAST_SEEN).and_then(|value| value.to_str().ok());
     let begin = begin(&events, seen, wanted.last.unwrap_or(0));
-    streams::open(&api, |outlet| write(outlet, events, filter, (begin, until)))
+    streams::open(&api.streams, &api.readiness, |outlet| write(outlet, events, filter, (begin, until)))
 }
 
 /// After which event to begin. What was seen in another run of the daemon says nothing about this one: all that is kept

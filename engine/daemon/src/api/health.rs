@@ -7,9 +7,9 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::Api;
 use super::access::Caller;
 use super::problem::Problem;
+use super::process_view::Api;
 
 /// Always 200: a failing source must never make an orchestrator restart the process. Which sources fail is told to
 /// those who have a key.

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use serde_json::Value;
 
-use super::Api;
 use super::access::Caller;
+use super::process_view::Api;
 use crate::version::VERSION;
 
 const DOCUMENT: &str = include_str!("openapi.json");

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::Api;
 use super::problem::Problem;
+use super::process_view::Api;
 use crate::plugins::Listing;
 
 /// Looks into the folders now. Loading a library blocks, so it happens on a thread that may.

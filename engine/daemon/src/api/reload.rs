@@ -10,8 +10,8 @@ use axum::{Json, Router};
 use pico_config::Finding;
 use serde::Deserialize;
 
-use super::Api;
 use super::problem::Problem;
+use super::process_view::Api;
 use crate::reload::{Plan, Refused, Reloads, Texts, Trigger, named};
 
 /// Files of one plan that a client sends.

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse as _, Response};
 use pico_actors::handle::Command;
 use pico_actors::status::{SourceDetail, SourceView};
 
-use super::Api;
 use super::problem::Problem;
+use super::process_view::Api;
 
 /// Header of what a person should know about a command that was taken.
 const NOTE: HeaderName = HeaderName::from_static("picomq-note");

@@ -12,9 +12,9 @@ use pico_actors::status::Status;
 use pico_state::StateError;
 use serde::Deserialize;
 
-use super::Api;
 use super::access::Caller;
 use super::problem::Problem;
+use super::process_view::Api;
 use crate::state::{Change, Desk, Document, Reader, Trouble, Wanted, parse};
 
 type Key = Result<Path<String>, PathRejection>;

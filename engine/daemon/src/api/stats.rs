@@ -8,7 +8,7 @@ use axum::extract::State;
 use pico_actors::status::{SourceView, Status, Totals};
 use serde::Serialize;
 
-use super::{Api, Paths};
+use super::process_view::{Api, Paths};
 use crate::version::{VERSION, Version, sortable};
 
 /// Times are microseconds, memory is bytes, CPU is per cent since the last look: 100 is one core for the process, all

@@ -12,8 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Api;
 use super::problem::Problem;
+use super::readiness::Readiness;
 
 /// Streams at once. Each holds a connection for as long as it likes, so they may not take all of them.
 const STREAMS_MAX: usize = 32;
@@ -64,11 +64,15 @@ impl Outlet {
 ///
 /// # Errors
 /// There are as many as there may be.
-pub(super) fn open<F>(api: &Arc<Api>, write: impl FnOnce(Arc<Outlet>) -> F) -> Result<Response, Problem>
+pub(super) fn open<F>(
+    streams: &Streams,
+    readiness: &Readiness,
+    write: impl FnOnce(Arc<Outlet>) -> F,
+) -> Result<Response, Problem>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let place = api.streams.places.clone().try_acquire_owned().map_err(|_none_left| {
+    let place = streams.places.clone().try_acquire_owned().map_err(|_none_left| {
         let detail = format!("there are {STREAMS_MAX} streams already");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "http.too_many_streams", detail)
             .with_hint("end one of them, then ask again")
@@ -76,7 +80,7 @@ where
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let outlet = Arc::new(Outlet { sender, _place: place });
     let writing = write(outlet.clone());
-    let readiness = api.readiness.clone();
+    let readiness = readiness.clone();
     tokio::spawn(async move {
         tokio::select! {
             () = writing => {}

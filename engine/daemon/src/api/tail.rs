@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::Api;
 use super::access::Caller;
 use super::problem::Problem;
+use super::process_view::Api;
 use super::sources::{Key, readable};
 use super::streams::{self, Outlet};
 
@@ -62,7 +62,7 @@ pub(super) async fn tail(
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "http.too_many_streams", detail)
     })?;
     let tail = Tail { engine: api.engine.clone(), key, filter, left: wanted.limit.unwrap_or(u32::MAX) };
-    streams::open(&api, |outlet| tail.write(look, outlet))
+    streams::open(&api.streams, &api.readiness, |outlet| tail.write(look, outlet))
 }
 
 fn filter(wanted: &Wanted) -> Result<TapFilter, Problem> {

@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
-use pico_actors::handle::{BadSource, EngineSettings, Entry, SourceSpec};
+use pico_actors::handle::{BadSource, Engine, EngineSettings, Entry, SourceSpec};
 use pico_actors::ports::Cause;
 use pico_actors::testing::{CountingPlugin, FakeAsked, FakeDelivery};
 use pico_config::{Definition, Env};
+use pico_state::AnyStore;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::process::Started;
+use crate::events::Events;
+use crate::plugins::Catalog;
+use crate::process::{Meter, Started};
 
 mod keys;
 mod listening;

@@ -11,11 +11,9 @@ use std::sync::mpsc;
 use pico_actors::ports::{BrokerPort as _, Cause, DeliveryEvent};
 use pico_broker::{Admin, BrokerSettings, Extent, KafkaBroker, Letter, LetterReader, Place};
 use pico_config::{Definition, Engine, Env};
-use pico_record::{Provenance, RecordPath, Routed};
-use picomq_connector_sdk::ffi::host::GuestBatch;
-use picomq_connector_sdk::{Batch, Schema};
+use pico_record::RecordPath;
 
-use super::{Pile, broken, letter};
+use super::pile::{Pile, broken};
 use crate::cli::{Cli, Format, ReplayArguments};
 use crate::definition_check;
 use crate::error::Error;
@@ -23,7 +21,7 @@ use crate::leave::Exit;
 use crate::output::{self, Stream};
 use crate::registry::SchemaIds;
 use crate::runtime;
-use plan::{Item, Outlook, Plan};
+use plan::{Item, Outlook, Plan, batch, route};
 
 /// Letters between two places that are kept.
 const PIECE: usize = 500;
@@ -121,18 +119,6 @@ fn schema_ids(definition: &Definition) -> Result<Vec<Option<u32>>, Error> {
                 .because(failure.cause)
         })
     })
-}
-
-/// A batch of letters of one schema, as the plugin would give it.
-fn batch<'l>(schema: Schema, letters: impl Iterator<Item = &'l Letter>) -> GuestBatch {
-    let mut batch = Batch::new(schema);
-    letters.for_each(|one| batch.push(letter::record(one)));
-    GuestBatch::from_batch(batch)
-}
-
-/// Routes a batch; the batch's place in headers is that of no opening.
-fn route(path: &mut RecordPath, batch: GuestBatch) -> Result<Routed, pico_record::RouteFailure> {
-    path.route(batch, Provenance { life: 0, number: 0 })
 }
 
 /// The source's own producer, with its blocks and their rights to make topics.

@@ -1,7 +1,7 @@
 //! The rules about positions and states.
 
-use super::Subject;
 use super::driver::{Driven, continues};
+use super::subject::Subject;
 use crate::{Error, Mode, State};
 
 /// A batch, nacked twice, comes again twice.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::Subject;
 use super::bench::{Bench, Setting};
+use super::subject::Subject;
 use crate::{Batch, Error, Mode, Source, State, Verdict};
 
 /// What any call may take before the kit calls it hung.

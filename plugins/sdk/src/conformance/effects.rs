@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Subject;
 use super::driver::{Driven, Polled};
+use super::subject::Subject;
 use crate::Mode;
 
 /// Nothing changes by polling, nacking, opening or closing; an Ack changes what belongs to its batch.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::Subject;
 use super::driver::{Driven, Polled, continues, until};
+use super::subject::Subject;
 use crate::ffi::GRACE;
 use crate::{Batch, Error, Source};
 

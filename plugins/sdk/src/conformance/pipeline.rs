@@ -1,8 +1,8 @@
 //! The rules for a source with more than one batch in flight.
 
-use super::Subject;
 use super::driver::{Driven, continues};
 use super::effects::{effects, is};
+use super::subject::Subject;
 
 /// All of it, one after the other, on one upstream each.
 pub(super) async fn rewinds<S: Subject>(subject: &S) -> Result<(), String> {

@@ -87,7 +87,7 @@ impl Stub {
         Stub { address, asked, task }
     }
 
-    /// `http://127.0.0.1:port`.
+    /// Of its root, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pico_broker::{Extent, LEFT_MAX, Letter, Place};
-use pico_record::{RecordPath, error_header};
-use picomq_connector_sdk::Schema;
+use pico_record::{Provenance, RecordPath, RouteFailure, Routed, error_header};
+use picomq_connector_sdk::ffi::host::GuestBatch;
+use picomq_connector_sdk::{Batch, Schema};
 use serde_json::{Value, json};
 
-use super::{batch, letter, route};
+use crate::dead_letters::letter;
 use crate::dead_letters::show::at;
 
 /// Letters that fail again and are named one by one for people; `--json` has all.
@@ -187,6 +188,18 @@ fn outlook(one: &Letter, key: &str, path: &mut RecordPath) -> (Option<Schema>, O
         Err(failure) => Outlook::Fails { code: failure.code.to_owned(), message: failure.message },
     };
     (Some(schema), outlook)
+}
+
+/// A batch of letters of one schema, as the plugin would give it.
+pub(super) fn batch<'l>(schema: Schema, letters: impl Iterator<Item = &'l Letter>) -> GuestBatch {
+    let mut batch = Batch::new(schema);
+    letters.for_each(|one| batch.push(letter::record(one)));
+    GuestBatch::from_batch(batch)
+}
+
+/// Routes a batch; the batch's place in headers is that of no opening.
+pub(super) fn route(path: &mut RecordPath, batch: GuestBatch) -> Result<Routed, RouteFailure> {
+    path.route(batch, Provenance { life: 0, number: 0 })
 }
 
 #[cfg(test)]
