@@ -122,8 +122,8 @@ impl Assembler {
             Message::Commit(commit) => self.commit(commit)?,
             Message::Type(TypeName { oid, schema, name }) => self.types.learn(*oid, schema, name),
             Message::Relation(relation) => self.relation(relation, &[]),
-            Message::Origin | Message::Logical { is_transactional: false } => {}
-            Message::Logical { is_transactional: true } => {
+            Message::Origin | Message::Logical { is_transactional: false, .. } => {}
+            Message::Logical { is_transactional: true, .. } => {
                 self.count()?;
             }
             Message::Insert { .. } | Message::Update { .. } | Message::Delete { .. } => {

@@ -1,6 +1,8 @@
 //! Change capture: slot and publication first, then the snapshot, then the stream. Each poll is one step of it, decided by the
 //! state the next batch begins with.
 
+mod tables;
+
 use std::time::Duration;
 
 use picomq_connector_sdk::{
@@ -20,7 +22,7 @@ use crate::quote;
 use crate::server;
 use crate::settings::Settings;
 use crate::slot::{self, Identity, Start};
-use crate::snapshot::{self, Exported, TableReader};
+use crate::snapshot::{Exported, Workers};
 use crate::state::{CdcState, Phase, Progress, Saved};
 use crate::stream::{Item, Stream};
 
@@ -48,7 +50,7 @@ pub(crate) struct Cdc {
 struct Run {
     stream: Option<Stream>,
     exported: Option<Exported>,
-    reader: Option<TableReader>,
+    workers: Option<Workers>,
     /// For the question, now and then, whether the publication is still there.
     sql: Option<Connection>,
 }
@@ -110,9 +112,6 @@ impl Cdc {
         let run = std::mem::take(&mut *self.run.lock().await);
         if let Some(stream) = run.stream {
             stream.close().await;
-        }
-        if let Some(reader) = run.reader {
-            reader.close().await;
         }
         info!(slot = self.settings.slot, "postgres source closed");
     }
@@ -271,67 +270,6 @@ impl Cdc {
             .to_owned();
         warn!(advice, "making the slot takes long");
         self.host.check(Check { name: "slot".to_owned(), status: CheckStatus::Warn, since_ms: None, advice });
-    }
-
-    async fn read_tables(
-        &self,
-        run: &mut Run,
-        state: &CdcState,
-        start: Lsn,
-        progress: &Progress,
-    ) -> Result<Batch, SourceError> {
-        let mut progress = progress.clone();
-        loop {
-            let (reader, entered) = match run.reader.take().filter(|reader| reader.at == progress) {
-                Some(reader) if !reader.at.is_table_done => (Some(reader), progress.clone()),
-                Some(_) | None => {
-                    let Some((table, entered)) = self.next_table(run, &progress).await? else {
-                        info!(%start, "the snapshot is read");
-                        run.exported = None;
-                        return self.watermark(state.at(match self.settings.snapshot {
-                            SnapshotMode::InitialOnly => Phase::Done,
-                            SnapshotMode::Initial | SnapshotMode::NoData | SnapshotMode::WhenNeeded => {
-                                Phase::Stream(Position::at(start))
-                            }
-                        }));
-                    };
-                    let exported = run.exported.as_ref();
-                    (TableReader::open(&self.settings, exported, &table, &entered).await?, entered)
-                }
-            };
-            let Some(mut reader) = reader else {
-                progress = Progress { is_table_done: true, ..entered };
-                continue;
-            };
-            let batch = reader.batch(&self.settings, start).await?;
-            progress = reader.at.clone();
-            if progress.is_table_done {
-                info!(table = ?progress.table, rows = progress.rows, "a table is read");
-                reader.close().await;
-            } else {
-                run.reader = Some(reader);
-            }
-            if !batch.is_empty() {
-                let phase = Phase::Snapshot { start, progress };
-                return self.staged.stage(batch, Saved::Cdc(state.at(phase)));
-            }
-        }
-    }
-
-    /// The table to go on with. The list is asked for each time: once a table, not once a batch.
-    async fn next_table(
-        &self,
-        run: &mut Run,
-        progress: &Progress,
-    ) -> Result<Option<(quote::TableName, Progress)>, Error> {
-        run.reader = None;
-        let mut sql = Connection::open(&self.settings.target, Purpose::Sql).await?;
-        let published = server::publication(&mut sql, &self.settings.publication).await?;
-        let Some(published) = published else { return Err(self.publication_gone()) };
-        let plan = publication::plan(Some(&published), &server::tables(&mut sql).await?, &self.settings)?;
-        sql.close().await;
-        let next = snapshot::next_table(&plan.tables, progress);
-        Ok(next.map(|table| (table.clone(), snapshot::entered(progress, table))))
     }
 
     async fn read_stream(

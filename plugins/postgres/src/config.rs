@@ -40,6 +40,10 @@ pub struct PostgresConfig {
     /// What to do with rows that are there already.
     #[serde(default)]
     pub(crate) snapshot_mode: SnapshotMode,
+    /// How many connections read the rows that are there already. Default 2.
+    pub(crate) snapshot_workers: Option<u32>,
+    /// About how much of a table a connection reads at a time, such as `64MB`, the default.
+    pub(crate) snapshot_part_size: Option<String>,
     /// The form of a record.
     #[serde(default)]
     pub(crate) envelope: Envelope,

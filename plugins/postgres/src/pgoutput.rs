@@ -33,6 +33,10 @@ pub(crate) enum Message<'a> {
     /// `pg_logical_emit_message`.
     Logical {
         is_transactional: bool,
+        /// Where the message lies in the log.
+        lsn: Lsn,
+        prefix: &'a str,
+        content: &'a [u8],
     },
 }
 
@@ -187,12 +191,10 @@ impl<'a> Message<'a> {
                 Message::Truncate { relations }
             }
             b'M' => {
-                let flags = reader.u8()?;
-                reader.u64()?;
-                reader.text()?;
-                let length = reader.u32()?;
-                reader.bytes(length as usize)?;
-                Message::Logical { is_transactional: flags & 1 == 1 }
+                let is_transactional = reader.u8()? & 1 == 1;
+                let (lsn, prefix, length) = (Lsn(reader.u64()?), reader.text()?, reader.u32()?);
+                let content = reader.bytes(length as usize)?;
+                Message::Logical { is_transactional, lsn, prefix, content }
             }
             other => return Err(unknown("a change", other)),
         };

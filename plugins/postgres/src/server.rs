@@ -172,6 +172,9 @@ pub(crate) async fn primary_key(sql: &mut Connection, table: u32) -> Result<Vec<
 /// What a snapshot must know of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableFacts {
+    pub(crate) oid: String,
+    /// The number of the file it lies in, another one after each rewrite; `None` for a partitioned one.
+    pub(crate) file: Option<u32>,
     pub(crate) columns: Vec<String>,
     /// Empty without one.
     pub(crate) primary_key: Vec<String>,
@@ -198,7 +201,7 @@ pub(crate) async fn table_facts(
 ) -> Result<Option<TableFacts>, Error> {
     let found = sql
         .query(
-            "SELECT c.oid::text, c.relkind::text, c.relreplident::text FROM pg_catalog.pg_class c \
+            "SELECT c.oid::text, c.relkind::text, c.relreplident::text, pg_catalog.pg_relation_filenode(c.oid)::text FROM pg_catalog.pg_class c \
              JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
             &[Some(&table.schema), Some(&table.table)],
         )
@@ -212,6 +215,8 @@ pub(crate) async fn table_facts(
         )
         .await?;
     let mut facts = TableFacts {
+        oid: oid.to_owned(),
+        file: found.text(0, 3).and_then(|file| file.parse().ok()),
         columns: attributes.texts(0).map(str::to_owned).collect(),
         primary_key: index_columns(sql, oid, "i.indisprimary").await?,
         is_partitioned: found.text(0, 1) == Some("p"),

@@ -18,6 +18,11 @@ const BATCH_SIZE_DEFAULT_POLLING: u32 = 1_000;
 /// A batch is cut at about so many bytes, so that memory stays small whatever the engine allows.
 const BATCH_BYTES: u64 = 8 << 20;
 const READ_LINGER_DEFAULT: Duration = Duration::from_millis(5);
+const SNAPSHOT_WORKERS_DEFAULT: u32 = 2;
+/// Each is a connection, a process of the server, and two batches.
+const SNAPSHOT_WORKERS_MAX: u32 = 16;
+const SNAPSHOT_PART_DEFAULT: u64 = 64 << 20;
+const SNAPSHOT_PART_MIN: u64 = 64 << 10;
 const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
 const READ_LINGER_MAX: Duration = Duration::from_secs(1);
 
@@ -33,6 +38,10 @@ pub(crate) struct Settings {
     pub(crate) adopts_slot: bool,
     pub(crate) start: Option<Lsn>,
     pub(crate) snapshot: SnapshotMode,
+    /// At least one.
+    pub(crate) snapshot_workers: u32,
+    /// In bytes.
+    pub(crate) snapshot_part: u64,
     pub(crate) records: RecordSettings,
     pub(crate) cut: Cut,
     pub(crate) read_linger: Duration,
@@ -111,6 +120,8 @@ impl PostgresConfig {
             adopts_slot: self.adopt_slot,
             start,
             snapshot: self.snapshot_mode,
+            snapshot_workers: self.snapshot_workers()?,
+            snapshot_part: self.snapshot_part()?,
             records: self.records(debezium)?,
             cut: self.cut(limits)?,
             read_linger: self.linger()?,
@@ -211,6 +222,23 @@ impl PostgresConfig {
         Ok(Cut { records: records as usize, bytes, bytes_max })
     }
 
+    fn snapshot_workers(&self) -> Result<u32, Error> {
+        let workers = self.snapshot_workers.unwrap_or(SNAPSHOT_WORKERS_DEFAULT);
+        if (1..=SNAPSHOT_WORKERS_MAX).contains(&workers) {
+            return Ok(workers);
+        }
+        Err(Error::config(format!("snapshot_workers = {workers}: right is 1 to {SNAPSHOT_WORKERS_MAX}")))
+    }
+
+    fn snapshot_part(&self) -> Result<u64, Error> {
+        let Some(text) = &self.snapshot_part_size else { return Ok(SNAPSHOT_PART_DEFAULT) };
+        let part = size(text).ok_or_else(|| no_size("snapshot_part_size", text))?;
+        if part >= SNAPSHOT_PART_MIN {
+            return Ok(part);
+        }
+        Err(Error::config(format!("snapshot_part_size = \"{text}\": right is 64kB or more")))
+    }
+
     fn linger(&self) -> Result<Duration, Error> {
         let Some(text) = &self.read_linger else { return Ok(READ_LINGER_DEFAULT) };
         humantime::parse_duration(text).ok().filter(|linger| *linger <= READ_LINGER_MAX).ok_or_else(|| {
@@ -302,6 +330,9 @@ mod tests {
         for (key, value) in [
             ("batch_size", json!(0)),
             ("batch_size", json!(10_001)),
+            ("snapshot_workers", json!(0)),
+            ("snapshot_workers", json!(17)),
+            ("snapshot_part_size", json!("1kB")),
             ("read_linger", json!("5")),
             ("read_linger", json!("2s")),
             ("decoding_work_mem", json!("256")),

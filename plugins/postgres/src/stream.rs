@@ -76,7 +76,8 @@ impl Stream {
                 .simple(&format!("SET logical_decoding_work_mem TO {}", quote::literal(memory)))
                 .await?;
         }
-        start_replication(&mut connection, &start_sql(settings, from.commit_end)).await?;
+        let command = start_sql(settings, from.commit_end, connection.version());
+        start_replication(&mut connection, &command).await?;
         let (sender, items) = mpsc::channel(AHEAD);
         let (alive, asked) = watch::channel(());
         let now = Instant::now();
@@ -143,9 +144,12 @@ async fn start_replication(connection: &mut Connection, command: &str) -> Result
     }
 }
 
-fn start_sql(settings: &Settings, from: Lsn) -> String {
+/// Logical messages are always asked for where there are any (from 14 on): they count among the changes of a transaction, and a
+/// position inside one must mean the same whatever is switched on later.
+fn start_sql(settings: &Settings, from: Lsn, version: u32) -> String {
+    let messages = if version >= 14 { ", messages 'true'" } else { "" };
     format!(
-        "START_REPLICATION SLOT {} LOGICAL {from} (proto_version '1', publication_names {})",
+        "START_REPLICATION SLOT {} LOGICAL {from} (proto_version '1', publication_names {}{messages})",
         quote::identifier(&settings.slot),
         quote::literal(&quote::identifier(&settings.publication)).trim_start()
     )

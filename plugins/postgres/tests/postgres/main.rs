@@ -4,6 +4,7 @@
 
 mod conformance;
 mod maintenance;
+mod parallel;
 mod polling;
 mod reading;
 mod server;

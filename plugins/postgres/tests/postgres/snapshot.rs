@@ -35,12 +35,15 @@ async fn every_row_comes_once_and_then_exactly_the_changes_after() {
         let seen = reading.records(1053).await;
         let (read, streamed) = seen.split_at(1050);
         assert!(read.iter().all(|record| record.operation() == "READ"));
-        assert_eq!(ids(&read[..1000]), (1..=1000).collect::<Vec<i64>>());
-        assert_eq!(read[499].data()["v"], "x");
-        assert_eq!(ids(&read[1000..]), (1..=50).collect::<Vec<i64>>());
+        // Tables are read at the same time; within one nothing is out of order.
+        let (a, bare): (Vec<Seen>, Vec<Seen>) =
+            read.iter().cloned().partition(|record| record.value["table_name"] == "a");
+        assert_eq!(ids(&a), (1..=1000).collect::<Vec<i64>>());
+        assert_eq!(a[499].data()["v"], "x");
+        assert_eq!(ids(&bare), (1..=50).collect::<Vec<i64>>());
         let operations: Vec<&str> = streamed.iter().map(Seen::operation).collect();
         assert_eq!(operations, ["INSERT", "UPDATE", "DELETE"]);
-        assert_eq!((read[0].key.as_deref(), read[1000].key.as_deref()), (Some("1"), None));
+        assert_eq!((a[0].key.as_deref(), bare[0].key.as_deref()), (Some("1"), None));
     }
 }
 
