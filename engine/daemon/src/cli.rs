@@ -1,6 +1,9 @@
 //! The command line: what may be typed, and nothing about what it does.
 
+pub(crate) mod ask;
 mod dead_letters;
+pub(crate) mod make;
+pub(crate) mod slot;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,15 +11,14 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::ask::AskVerb;
 pub(crate) use self::dead_letters::{
     DeadLetters, ListArguments, ReplayArguments, ShowArguments, WhereArguments,
 };
-use crate::ask::AskVerb;
-use crate::doctor::DoctorArguments;
+use self::make::MakeVerb;
+use self::slot::SlotArguments;
 use crate::leave::Exit;
-use crate::make::MakeVerb;
 use crate::output::{self, Stream};
-use crate::slot::SlotArguments;
 use crate::state::StateArguments;
 
 /// Where a daemon is looked for when nobody says otherwise: the default of `[http] address`.
@@ -205,6 +207,14 @@ pub(crate) struct DryRunArguments {
     /// How long to wait for them, in seconds
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) seconds: u32,
+}
+
+/// Of `doctor`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct DoctorArguments {
+    /// Only this source
+    #[arg(value_name = "KEY")]
+    pub(crate) key: Option<String>,
 }
 
 /// Arguments of `test`.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::OneSource;
+use crate::cli::ask::OneSource;
 use crate::cli::{Cli, Format};
 use crate::client::{Client, escaped};
 use crate::error::Error;

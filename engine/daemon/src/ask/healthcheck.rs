@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::HealthcheckArguments;
+use crate::cli::ask::HealthcheckArguments;
 use crate::cli::{Cli, Format};
 use crate::client::Client;
 use crate::error::Error;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
-use super::LogsArguments;
+use crate::cli::ask::LogsArguments;
 use crate::cli::{Cli, Format};
 use crate::client::{Client, Event, escaped};
 use crate::error::Error;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::OrderArguments;
+use crate::cli::ask::OrderArguments;
 use crate::cli::{Cli, Format};
 use crate::client::{Client, escaped};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{After, TailArguments};
+use crate::cli::ask::{After, TailArguments};
 use crate::cli::{Cli, Format};
 use crate::client::{Client, Event, escaped};
 use crate::error::Error;

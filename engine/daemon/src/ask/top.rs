@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::TopArguments;
+use crate::cli::ask::TopArguments;
 use crate::cli::{Cli, Format};
 use crate::client::Client;
 use crate::error::Error;

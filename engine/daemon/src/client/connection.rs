@@ -14,9 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::CA_VARIABLE;
 use super::address::Address;
 use crate::error::Error;
+
+/// Variable with a PEM file of those to trust besides the system's, for https.
+const CA_VARIABLE: &str = "PICOMQ_CONNECTORS_CA_FILE";
 
 /// Sends the request; the body of the answer is still to be read.
 ///

@@ -28,9 +28,6 @@ const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Variable with the key to send along.
 pub(crate) const KEY_VARIABLE: &str = "PICOMQ_CONNECTORS_API_KEY";
 
-/// Variable with a PEM file of those to trust besides the system's, for https.
-pub(crate) const CA_VARIABLE: &str = "PICOMQ_CONNECTORS_CA_FILE";
-
 /// Header of what a person should know about a command that was taken.
 const NOTE_HEADER: &str = "picomq-note";
 

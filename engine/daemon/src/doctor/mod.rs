@@ -1,88 +1,28 @@
 //! `doctor`: what keeps sources from running, and what to do about each. First without a daemon: files, plugins, state
 //! folder, the system that a named source reads, broker. Then, if a daemon answers, what it says of itself and of its sources.
 
+mod look;
 mod remote;
 mod upstream;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
 use pico_broker::Admin;
 use pico_config::{Definition, Engine, Env, Finding, Kafka, StateConfig};
 use rustix::fs::{Access, access};
-use serde::Serialize;
 
-use crate::cli::{Cli, Format};
+use crate::cli::{Cli, DoctorArguments, Format};
 use crate::error::{Error, chain};
 use crate::findings::shown;
 use crate::leave::Exit;
 use crate::output::{self, Stream, harmless};
 use crate::{definition_check, reach, runtime};
+use look::{Grade, Look};
 
 /// How long the broker may take to answer.
 const BROKER_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// Of `doctor`.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub(crate) struct DoctorArguments {
-    /// Only this source
-    #[arg(value_name = "KEY")]
-    pub(crate) key: Option<String>,
-}
-
-/// What a look showed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Grade {
-    Ok,
-    /// Nothing is known, and nothing need be.
-    Skipped,
-    Warning,
-    Error,
-}
-
-/// One look.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Look {
-    /// Such as `config.toml`, `orders: broker_reachable`.
-    name: String,
-    status: Grade,
-    /// What was seen.
-    detail: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<String>,
-    #[serde(skip)]
-    exit: Exit,
-}
-
-impl Look {
-    fn ok(name: impl Into<String>, detail: impl Into<String>) -> Look {
-        Look { name: name.into(), status: Grade::Ok, detail: detail.into(), advice: None, exit: Exit::Ok }
-    }
-
-    fn warning(name: impl Into<String>, detail: impl Into<String>) -> Look {
-        Look { status: Grade::Warning, ..Look::ok(name, detail) }
-    }
-
-    fn skipped(name: impl Into<String>, detail: impl Into<String>) -> Look {
-        Look { status: Grade::Skipped, ..Look::ok(name, detail) }
-    }
-
-    fn error(name: impl Into<String>, detail: impl Into<String>, exit: Exit) -> Look {
-        Look { status: Grade::Error, exit, ..Look::ok(name, detail) }
-    }
-
-    fn advice(self, advice: impl Into<String>) -> Look {
-        Look { advice: Some(advice.into()), ..self }
-    }
-
-    fn maybe_advice(self, advice: Option<String>) -> Look {
-        Look { advice, ..self }
-    }
-}
 
 /// Looks everywhere; ends with the code of the first thing that is wrong.
 pub(crate) fn run(cli: &Cli, arguments: &DoctorArguments) -> Result<Exit, Error> {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Grade, Look};
+use super::look::{Grade, Look};
 use crate::ask::Detail;
 use crate::client::{Client, escaped};
 use crate::error::{Error, chain};

@@ -7,7 +7,7 @@ use pico_config::{Definition, Engine, Env, StateConfig};
 use pico_state::{AnyStore, StateError};
 use serde::Deserialize;
 
-use super::{Grade, Look};
+use super::look::{Grade, Look};
 use crate::error::chain;
 use crate::leave::Exit;
 use crate::maintain::{Maintenance, Unwilling};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use pico_config::{Engine, Env, Finding, Location, Severity, SourceKey};
 use serde_json::{Value, json};
 
-use super::{NewSourceArguments, definition};
+use super::definition;
+use crate::cli::make::NewSourceArguments;
 use crate::cli::{Cli, Format};
 use crate::error::Error;
 use crate::findings::shown;

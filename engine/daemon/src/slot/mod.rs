@@ -6,66 +6,19 @@ mod way;
 
 use std::io::IsTerminal as _;
 
-use clap::{Args, Subcommand};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::cli::slot::{DropArguments, SlotAct, SlotArguments};
 use crate::cli::{Cli, Format};
 use crate::error::Error;
 use crate::leave::Exit;
 use crate::output::{self, Stream, harmless};
 use crate::runtime;
-use way::Way;
-
-/// Arguments of `slot`.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub(crate) struct SlotArguments {
-    #[command(subcommand)]
-    act: Act,
-}
-
-/// What to do with a slot.
-#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-enum Act {
-    /// Drop it, while the source is stopped: the server may free its log, and the saved state is worthless afterwards
-    Drop(DropArguments),
-}
-
-/// Of `slot drop`.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-struct DropArguments {
-    /// Key of the source
-    key: String,
-    /// Drop the publication too
-    #[arg(long)]
-    publication: bool,
-    /// Also a slot that no saved state says is the source's own, and a publication that is not
-    #[arg(long)]
-    foreign: bool,
-    /// Do it without asking
-    #[arg(short, long)]
-    yes: bool,
-    /// Load the plugin here, although a daemon might answer; it must not run this source
-    #[arg(long)]
-    offline: bool,
-}
-
-/// What the plugin answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Plan {
-    slot: String,
-    statements: Vec<String>,
-    refused: Option<String>,
-    means: Vec<String>,
-    held_bytes: u64,
-    freed_bytes: u64,
-    unread_bytes: u64,
-    is_done: bool,
-}
+use way::{Plan, Way};
 
 /// Does what was asked.
 pub(crate) fn run(cli: &Cli, arguments: &SlotArguments) -> Result<Exit, Error> {
-    let Act::Drop(arguments) = &arguments.act;
+    let SlotAct::Drop(arguments) = &arguments.act;
     runtime::block_on(drop_slot(cli, arguments))
 }
 

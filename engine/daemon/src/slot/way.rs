@@ -5,15 +5,27 @@ use std::sync::Arc;
 use hyper::Method;
 use pico_config::{Env, StateConfig};
 use pico_state::{AnyStore, StateError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Plan;
 use crate::chosen;
 use crate::cli::{Cli, URL_DEFAULT};
 use crate::client::{Client, escaped};
 use crate::error::{Error, chain};
 use crate::maintain::{Maintenance, Unwilling};
+
+/// What the plugin answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) slot: String,
+    pub(super) statements: Vec<String>,
+    pub(super) refused: Option<String>,
+    pub(super) means: Vec<String>,
+    pub(super) held_bytes: u64,
+    pub(super) freed_bytes: u64,
+    pub(super) unread_bytes: u64,
+    pub(super) is_done: bool,
+}
 
 /// The command of the plugin.
 const COMMAND: &str = "slot_drop";
