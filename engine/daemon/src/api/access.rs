@@ -9,9 +9,7 @@ use ring::{hmac, rand};
 
 use super::failures::Failures;
 use super::problem::Problem;
-
-/// Header of a key, under the name that users of the existing runtimes know.
-pub(crate) const KEY_HEADER: &str = "api-key";
+use crate::client::KEY_HEADER;
 
 /// Paths that need no key: what probes ask, and which program this is.
 const OPEN_PATHS: [&str; 2] = ["/", "/health"];

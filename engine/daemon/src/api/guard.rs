@@ -12,10 +12,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use pico_config::Http;
 
-use super::access::{Access, KEY_HEADER};
+use super::access::Access;
 use super::bodies;
 use super::hosts::Hosts;
 use super::problem::Problem;
+use crate::client::KEY_HEADER;
 use crate::error::Error;
 
 /// How long a client may take to send its body.

@@ -38,7 +38,6 @@ use pico_config::Http;
 use crate::version::VERSION;
 use problem::Problem;
 
-pub(crate) use access::KEY_HEADER;
 pub(crate) use guard::Gate;
 pub(crate) use process_view::{Api, Paths};
 pub(crate) use readiness::Readiness;

@@ -14,7 +14,6 @@ use hyper::{Method, Request, Response, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::KEY_HEADER;
 use crate::error::Error;
 use address::Address;
 pub(crate) use stream::{Event, Stream};
@@ -24,6 +23,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(40);
 
 /// Largest answer that is read: ten thousand sources fit.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+/// Header of a key, under the name that users of the existing runtimes know.
+pub(crate) const KEY_HEADER: &str = "api-key";
 
 /// Variable with the key to send along.
 pub(crate) const KEY_VARIABLE: &str = "PICOMQ_CONNECTORS_API_KEY";
