@@ -9,6 +9,7 @@ use picomq_connector_sdk::{Batch, Schema};
 
 use crate::config::Operation;
 use crate::error::Error;
+use crate::logical::{self, Logical, Transaction};
 use crate::lsn::Lsn;
 use crate::pgoutput::{Begin, Commit, Message, Old, Relation, TypeName};
 use crate::position::{Inside, Position};
@@ -71,6 +72,19 @@ struct Open {
     first: u64,
 }
 
+/// A logical message as it comes.
+struct Said<'a> {
+    lsn: Lsn,
+    prefix: &'a str,
+    content: &'a [u8],
+}
+
+impl<'a> Said<'a> {
+    fn logical(&self, after: Lsn, transaction: Option<Transaction<'a>>) -> Logical<'a> {
+        Logical { prefix: self.prefix, content: self.content, at: self.lsn, after, transaction }
+    }
+}
+
 impl Assembler {
     pub(crate) fn new(tables: Tables, records: RecordSettings, cut: Cut, start: &Position) -> Assembler {
         Assembler {
@@ -122,9 +136,18 @@ impl Assembler {
             Message::Commit(commit) => self.commit(commit)?,
             Message::Type(TypeName { oid, schema, name }) => self.types.learn(*oid, schema, name),
             Message::Relation(relation) => self.relation(relation, &[]),
-            Message::Origin | Message::Logical { is_transactional: false, .. } => {}
-            Message::Logical { is_transactional: true, .. } => {
-                self.count()?;
+            Message::Origin => {}
+            Message::Logical { is_transactional, lsn, prefix, content } => {
+                let is_wanted = self.records.messages.as_ref().is_some_and(|wanted| wanted.has(prefix));
+                if is_wanted && self.is_full(1, bytes) {
+                    return Ok(Fed::Full);
+                }
+                let said = Said { lsn: *lsn, prefix, content };
+                if *is_transactional {
+                    self.change_said(&said, is_wanted)?;
+                } else if is_wanted {
+                    self.said_alone(&said)?;
+                }
             }
             Message::Insert { .. } | Message::Update { .. } | Message::Delete { .. } => {
                 if self.is_full(1, bytes) {
@@ -218,6 +241,30 @@ impl Assembler {
         self.change(*relation, operation, &change)
     }
 
+    /// A message that is a change of the transaction under way; it counts among them whether it is wanted or not.
+    fn change_said(&mut self, said: &Said<'_>, is_wanted: bool) -> Result<(), Error> {
+        if !self.count()? || !is_wanted {
+            return Ok(());
+        }
+        let open = self.open.as_ref().ok_or_else(outside)?;
+        let Open { lsn, begin, ordinal, time, .. } = open;
+        let inside = Transaction { lsn, xid: begin.xid, ordinal: ordinal - 1, time };
+        let message = said.logical(self.done, Some(inside));
+        logical::add(&mut self.batch, &self.records, &message);
+        self.refuse_overflow(|| format!("the message with the prefix `{}`", said.prefix))
+    }
+
+    /// A message of no transaction: the server sends it as soon as it comes to it, so never inside one, and again to everybody who
+    /// starts at it or before. From behind its first byte on it is passed.
+    fn said_alone(&mut self, said: &Said<'_>) -> Result<(), Error> {
+        if said.lsn < self.done {
+            return Ok(());
+        }
+        logical::add(&mut self.batch, &self.records, &said.logical(self.done, None));
+        self.done = Lsn(said.lsn.0 + 1);
+        self.refuse_overflow(|| format!("the message with the prefix `{}`", said.prefix))
+    }
+
     fn truncate(&mut self, relation: u32) -> Result<(), Error> {
         self.change(relation, Operation::Truncate, &Change { verb: Verb::Truncate, new: None, old: None })
     }
@@ -237,18 +284,30 @@ impl Assembler {
         let place = Place::Change { lsn, at, after, xid: begin.xid, ordinal: ordinal - 1 };
         let origin = Origin { place, time };
         self.recorder.add(&mut self.batch, (shape, &self.records), change, &origin)?;
-        if self.batch.bytes() > self.cut.bytes_max {
-            return Err(Error::Refused(format!(
-                "one row of {} makes {} bytes, the limit of a batch is {} ([limits] batch_bytes); nothing was skipped: raise the \
-                 limit, or leave the large column out with exclude_columns (commit {}, change {})",
-                shape.table,
-                self.batch.bytes(),
-                self.cut.bytes_max,
-                open.lsn,
-                open.ordinal - 1
-            )));
+        let table = &shape.table;
+        self.refuse_overflow(|| {
+            format!(
+                "one row of {table} (leave its large column out with exclude_columns, if nobody needs it)"
+            )
+        })
+    }
+
+    /// Refuses a change that no batch can hold.
+    fn refuse_overflow(&self, what: impl FnOnce() -> String) -> Result<(), Error> {
+        let bytes = self.batch.bytes();
+        if bytes <= self.cut.bytes_max {
+            return Ok(());
         }
-        Ok(())
+        let place = match &self.open {
+            Some(open) => format!("commit {}, change {}", open.lsn, open.ordinal - 1),
+            None => format!("before {}", self.done),
+        };
+        Err(Error::Refused(format!(
+            "{} makes {bytes} bytes, the limit of a batch is {} ([limits] batch_bytes); nothing was skipped: raise the limit \
+             ({place})",
+            what(),
+            self.cut.bytes_max
+        )))
     }
 
     /// Where the stream was read to.

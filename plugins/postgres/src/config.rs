@@ -51,9 +51,12 @@ pub struct PostgresConfig {
     pub(crate) topic_prefix: Option<String>,
     /// A record without payload after each deletion, for compacted topics. Default: only with `envelope = "debezium"`.
     pub(crate) tombstones: Option<bool>,
-    /// Which changes become records: `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE`.
+    /// Which changes become records: `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE`, `MESSAGE` (of `pg_logical_emit_message`).
     #[serde(default = "operations")]
     pub(crate) capture_operations: Vec<Operation>,
+    /// With `MESSAGE`: only messages with these prefixes; a star at the end stands for anything.
+    #[serde(default)]
+    pub(crate) message_prefixes: Vec<String>,
     /// `string` keeps the scale and every digit; `number` writes the digits as a JSON number.
     #[serde(default)]
     pub(crate) numeric: NumericForm,
@@ -163,6 +166,8 @@ pub(crate) enum Operation {
     Update,
     Delete,
     Truncate,
+    /// Of `pg_logical_emit_message`.
+    Message,
 }
 
 /// `numeric`.

@@ -11,6 +11,7 @@ mod client;
 mod config;
 mod debezium;
 mod error;
+mod logical;
 mod lsn;
 mod maintain;
 mod pgoutput;

@@ -114,6 +114,11 @@ impl Moment {
         Moment::at(Timestamp::now())
     }
 
+    /// RFC 3339 with microseconds.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn as_millisecond(&self) -> i64 {
         self.at.as_millisecond()
     }

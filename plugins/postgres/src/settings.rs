@@ -6,6 +6,7 @@ use picomq_connector_sdk::{Error, Limits};
 
 use crate::config::{Envelope, Int8Form, Mode, NumericForm, Operation, PostgresConfig, SnapshotMode};
 use crate::debezium;
+use crate::logical::Prefixes;
 use crate::lsn::Lsn;
 use crate::polling::settings::PollingSettings;
 use crate::quote;
@@ -57,6 +58,8 @@ pub(crate) struct RecordSettings {
     pub(crate) envelope: Envelope,
     pub(crate) has_tombstones: bool,
     pub(crate) operations: Vec<Operation>,
+    /// Which logical messages become records; `None`: none does.
+    pub(crate) messages: Option<Prefixes>,
     pub(crate) forms: Forms,
     pub(crate) excluded: Columns,
     /// With `envelope = "debezium"`.
@@ -190,12 +193,23 @@ impl PostgresConfig {
             has_tombstones: self.has_tombstones(),
             debezium,
             operations: self.capture_operations.clone(),
+            messages: self.messages()?,
             forms: Forms {
                 is_numeric_a_number: self.numeric == NumericForm::Number,
                 is_int8_a_string: self.int8 == Int8Form::String,
             },
             excluded: excluded.map_err(|why| Error::config(format!("exclude_columns: {why}")))?,
         })
+    }
+
+    fn messages(&self) -> Result<Option<Prefixes>, Error> {
+        let prefixes = Prefixes::parse(&self.message_prefixes)
+            .map_err(|why| Error::config(format!("message_prefixes: {why}")))?;
+        let is_asked = self.capture_operations.contains(&Operation::Message);
+        if !is_asked && !self.message_prefixes.is_empty() {
+            return Err(Error::config("message_prefixes goes with \"MESSAGE\" in capture_operations"));
+        }
+        Ok(is_asked.then_some(prefixes))
     }
 
     fn cut(&self, limits: &Limits) -> Result<Cut, Error> {
@@ -342,6 +356,8 @@ mod tests {
             ("start_lsn", json!("0/1")),
             ("capture_operations", json!([])),
             ("capture_operations", json!(["MERGE"])),
+            ("message_prefixes", json!(["outbox"])),
+            ("message_prefixes", json!(["picomq.x"])),
             ("tables", json!(["a.b.c"])),
             ("exclude_columns", json!(["a"])),
             ("publication_name", json!("")),

@@ -76,6 +76,7 @@ impl Stream {
                 .simple(&format!("SET logical_decoding_work_mem TO {}", quote::literal(memory)))
                 .await?;
         }
+        refuse_messages(settings, connection.version())?;
         let command = start_sql(settings, from.commit_end, connection.version());
         start_replication(&mut connection, &command).await?;
         let (sender, items) = mpsc::channel(AHEAD);
@@ -142,6 +143,16 @@ async fn start_replication(connection: &mut Connection, command: &str) -> Result
             other => return other,
         }
     }
+}
+
+/// 13 has no logical messages for this protocol, and what would never come is no setting to accept.
+fn refuse_messages(settings: &Settings, version: u32) -> Result<(), Error> {
+    if settings.records.messages.is_none() || version >= 14 {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "postgres.messages: capture_operations names MESSAGE, which PostgreSQL {version} does not send; 14 and newer do: take it out"
+    )))
 }
 
 /// Logical messages are always asked for where there are any (from 14 on): they count among the changes of a transaction, and a

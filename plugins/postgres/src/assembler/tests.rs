@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Envelope;
+use crate::logical::Prefixes;
 use crate::pgoutput::{Column, Identity};
 use crate::tables::Columns;
 use crate::value::Forms;
@@ -16,6 +17,7 @@ fn settings() -> RecordSettings {
         has_tombstones: false,
         debezium: None,
         operations: vec![Operation::Insert, Operation::Update, Operation::Delete],
+        messages: None,
         forms: Forms::default(),
         excluded: Columns::default(),
     }
@@ -264,5 +266,113 @@ proptest! {
         }
         let all: Vec<String> = (0..size).map(|ordinal| format!("0/64:{ordinal}")).collect();
         prop_assert_eq!(read, all);
+    }
+}
+
+fn said(lsn: u64, is_transactional: bool, prefix: &str, content: &[u8]) -> Vec<u8> {
+    let flags = [b'M', u8::from(is_transactional)];
+    let length = (content.len() as u32).to_be_bytes();
+    [&flags[..], &lsn.to_be_bytes(), prefix.as_bytes(), b"\0", &length, content].concat()
+}
+
+fn listening() -> RecordSettings {
+    RecordSettings { messages: Some(Prefixes::default()), ..settings() }
+}
+
+#[test]
+fn a_message_is_a_change_of_its_transaction_or_stands_for_itself() {
+    let mut assembler = assembler(&Position::at(Lsn(0)), 100, listening());
+    let messages = [
+        said(50, false, "audit", b"\xff\x00"),
+        said(51, false, "picomq", b"ours"),
+        begin(100, 1),
+        insert("1", "x"),
+        said(90, true, "out\"box", "{\"a\": 1}\n".as_bytes()),
+        commit(100),
+    ];
+    let batch = run(&mut assembler, &messages).pop().unwrap();
+    assert_eq!(batch.position, Position::at(Lsn(108)));
+    let records = GuestBatch::from_batch(batch.batch);
+    let keys: Vec<Option<&[u8]>> = records.records().map(|record| record.key).collect();
+    assert_eq!(keys, [Some(&b"\"audit\""[..]), Some(b"1"), Some(b"\"out\\\"box\"")]);
+    let found: Vec<Option<&str>> = records.records().map(|record| record.id).collect();
+    assert_eq!(found, [Some("0/32:0"), Some("0/64:0"), Some("0/64:1")]);
+    let payload = |place| serde_json::from_slice::<Value>(records.record(place).payload.unwrap()).unwrap();
+    assert_eq!(
+        payload(0),
+        json!({
+            "table_name": null, "schema_name": null, "operation_type": "MESSAGE", "timestamp": null,
+            "data": {"prefix": "audit", "content_base64": "/wA=", "transactional": false}, "old_data": null,
+            "source": {"lsn": "0/32", "xid": null, "ordinal": 0}
+        })
+    );
+    assert_eq!(
+        payload(2)["data"],
+        json!({"prefix": "out\"box", "content": "{\"a\": 1}\n", "transactional": true})
+    );
+    assert_eq!(payload(2)["source"], json!({"lsn": "0/64", "xid": 1, "ordinal": 1}));
+}
+
+#[test]
+fn messages_nobody_asked_for_count_and_make_no_record() {
+    let mut assembler = assembler(&Position::at(Lsn(0)), 100, settings());
+    let messages =
+        [said(50, false, "a", b"x"), begin(100, 1), said(90, true, "a", b"x"), insert("1", "x"), commit(100)];
+    let batch = run(&mut assembler, &messages).pop().unwrap();
+    assert_eq!(ids(batch.batch), ["0/64:1"], "an id means the same whatever is switched on later");
+}
+
+#[test]
+fn a_message_in_the_form_of_debezium_has_its_operation_and_base64() {
+    let debezium = Some(crate::debezium::Settings::new("shop", "db", true));
+    let settings = RecordSettings { envelope: Envelope::Debezium, debezium, ..listening() };
+    let mut assembler = assembler(&Position::at(Lsn(0)), 100, settings);
+    let batch = run(&mut assembler, &[said(50, false, "a", b"hi")]).pop().unwrap();
+    let records = GuestBatch::from_batch(batch.batch);
+    assert_eq!(records.record(0).key, Some(&br#"{"prefix":"a"}"#[..]));
+    let value: Value = serde_json::from_slice(records.record(0).payload.unwrap()).unwrap();
+    assert_eq!((&value["op"], &value["message"]), (&json!("m"), &json!({"prefix": "a", "content": "aGk="})));
+    assert_eq!((&value["source"]["lsn"], &value["source"]["txId"]), (&json!(50), &Value::Null));
+}
+
+/// As `history`, with a message of no transaction before each, and every third change a message of its transaction.
+fn talkative(sizes: &[usize]) -> Vec<(u64, Vec<Vec<u8>>)> {
+    let mut all = Vec::new();
+    for (lsn, mut messages) in history(sizes) {
+        all.push((lsn - 20, vec![said(lsn - 20, false, "alone", b"x")]));
+        let last = messages.len() - 1;
+        for (place, message) in messages[1..last].iter_mut().enumerate().filter(|(place, _)| place % 3 == 1) {
+            *message = said(lsn - 10 + place as u64 % 10, true, "inside", b"x");
+        }
+        all.push((lsn, messages));
+    }
+    all
+}
+
+proptest! {
+    /// From the position of any batch, with any sizes, the rest of changes and messages comes, without a gap or a repeat.
+    #[test]
+    fn messages_and_changes_come_exactly_once_from_any_position(
+        sizes in prop::collection::vec(0..7_usize, 1..5),
+        first_size in 2..6_usize,
+        second_size in 2..6_usize,
+    ) {
+        let history = talkative(&sizes);
+        let start = Position::at(Lsn(0));
+        let all: Vec<String> = run(&mut assembler(&start, 1000, listening()), &sent(&history, &start))
+            .into_iter().flat_map(|batch| ids(batch.batch)).collect();
+        prop_assert_eq!(all.len(), sizes.iter().sum::<usize>() + sizes.len());
+
+        let mut read = Vec::new();
+        for Assembled { batch, position } in run(&mut assembler(&start, first_size, listening()), &sent(&history, &start)) {
+            read.extend(ids(batch));
+            // All of it: whoever peeks is given again what was read before.
+            for from in [&position, &start] {
+                let mut again = assembler(&position, second_size, listening());
+                let rest = run(&mut again, &sent(&history, from)).into_iter().flat_map(|batch| ids(batch.batch));
+                let both: Vec<String> = read.iter().cloned().chain(rest).collect();
+                prop_assert_eq!(&both, &all, "at {:?} from {:?}", position, from);
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! `docs/migrate-from-debezium.md`, and a test runs both on one writer.
 
 mod form;
+mod message;
 mod number;
 pub(crate) mod offset;
 #[cfg(test)]

@@ -26,6 +26,7 @@ fn settings() -> RecordSettings {
         has_tombstones: true,
         debezium: Some(Settings::new("app", "postgres", true)),
         operations: vec![Operation::Insert, Operation::Update, Operation::Delete, Operation::Truncate],
+        messages: None,
         forms: Forms::default(),
         excluded: Columns::default(),
     }

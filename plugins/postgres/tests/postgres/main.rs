@@ -4,6 +4,7 @@
 
 mod conformance;
 mod maintenance;
+mod messages;
 mod parallel;
 mod polling;
 mod reading;
