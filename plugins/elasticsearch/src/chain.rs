@@ -1,0 +1,233 @@
+//! A chain: the pages of one round of reading, from a floor to the end of what is there.
+
+use std::sync::{Mutex, PoisonError};
+
+use picomq_connector_sdk::{Error, Host};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tracing::debug;
+
+use crate::client::{Ask, Context, Dialect, Fault, Server};
+use crate::config::Pagination;
+use crate::key::Key;
+use crate::page::Page;
+use crate::query::{self, After, Begin, Field};
+use crate::settings::{PAGE_DOCUMENTS_MAX, Settings};
+
+/// How the pages of a chain are had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The first page, a search of its own: most rounds need no more.
+    First,
+    /// The first page was full, and how to go on is not settled.
+    Undecided,
+    /// Each page is a search of its own.
+    Plain,
+    /// In a point in time.
+    Pit { id: String, dialect: Dialect },
+    /// The next request opens a scroll.
+    NewScroll,
+    /// In a scroll.
+    Scroll { id: String },
+}
+
+/// Where a round of reading stands.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) way: Way,
+    pub(crate) after: After,
+    pub(crate) field: Field,
+    /// How many documents the position counts that this chain goes on from.
+    pub(crate) documents: u64,
+    pub(crate) began: Instant,
+    /// Documents of the key that the next page begins with, which come again.
+    edge: usize,
+    ahead: Option<Ahead>,
+}
+
+/// A page as it came.
+#[derive(Debug)]
+pub(crate) struct Got {
+    pub(crate) bytes: Vec<u8>,
+    /// Documents asked for; fewer mean that there are no more.
+    pub(crate) asked: usize,
+}
+
+/// A page that is fetched while the one before is worked on. It ends with its chain.
+#[derive(Debug)]
+struct Ahead(JoinHandle<Result<Got, Fault>>);
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// One request for a page, with all it takes.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    ask: Ask,
+    asked: usize,
+    limit: usize,
+    buffer: Vec<u8>,
+}
+
+impl Errand {
+    /// Fetches the page.
+    pub(crate) async fn run(mut self, server: &Server) -> Result<Got, Fault> {
+        server.page(&self.ask, &mut self.buffer, self.limit).await?;
+        Ok(Got { bytes: self.buffer, asked: self.asked })
+    }
+}
+
+impl Chain {
+    /// A chain that begins at `floor`.
+    pub(crate) fn new(settings: &Settings, field: Field, floor: Option<Key>, documents: u64) -> Chain {
+        let way = match settings.pagination {
+            Pagination::Scroll => Way::NewScroll,
+            Pagination::Auto | Pagination::Pit | Pagination::SearchAfter => Way::First,
+        };
+        let after = After::Floor(floor);
+        Chain { way, after, field, documents, began: Instant::now(), edge: 0, ahead: None }
+    }
+
+    /// Settles how to go on after a full first page. `floor` is that of the position reached.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or has no point in time and the definition insists on one.
+    pub(crate) async fn decide(
+        &mut self,
+        server: &Server,
+        settings: &Settings,
+        floor: Option<&Key>,
+    ) -> Result<(), Error> {
+        if self.way != Way::Undecided {
+            return Ok(());
+        }
+        self.way = match server.open_pit().await? {
+            Some(Context::Pit { id, dialect }) => Way::Pit { id, dialect },
+            Some(Context::Scroll { .. }) | None if settings.pagination == Pagination::Pit => {
+                return Err(Error::permanent(
+                    "pagination = \"pit\": the server has no point in time, or this user may not open one; leave the key out",
+                ));
+            }
+            Some(Context::Scroll { .. }) | None => {
+                (self.after, self.edge) = (After::Floor(floor.cloned()), 0);
+                Way::NewScroll
+            }
+        };
+        Ok(())
+    }
+
+    /// The request for the next page, `size` new documents at most.
+    pub(crate) fn errand(
+        &self,
+        server: &Server,
+        settings: &Settings,
+        size: usize,
+        buffer: Vec<u8>,
+    ) -> Errand {
+        let asked = match self.way {
+            Way::NewScroll | Way::Scroll { .. } => size,
+            Way::First | Way::Undecided | Way::Plain | Way::Pit { .. } => {
+                (size + self.edge).min((PAGE_DOCUMENTS_MAX as usize).max(self.edge + 1))
+            }
+        };
+        let body = |begin| query::body(settings, &self.field, begin, &self.after, asked);
+        let search_after = |own_values| Begin::SearchAfter { own_values };
+        let ask = match &self.way {
+            Way::First | Way::Undecided | Way::Plain => Ask::Plain(body(search_after(0)).into()),
+            Way::Pit { id, dialect: Dialect::Elastic } => Ask::Pit(server.in_pit(id, body(search_after(1)))),
+            Way::Pit { id, dialect: Dialect::OpenSearch | Dialect::Without } => {
+                Ask::Pit(server.in_pit(id, body(search_after(0))))
+            }
+            Way::NewScroll => Ask::FirstOfScroll(body(Begin::Query).into()),
+            Way::Scroll { id } => Ask::NextOfScroll(id.clone()),
+        };
+        Errand { ask, asked, limit: settings.page_bytes, buffer }
+    }
+
+    /// Whether the page was asked for already, and then what came of it.
+    pub(crate) async fn fetched(&mut self) -> Option<Result<Got, Fault>> {
+        let mut ahead = self.ahead.take()?;
+        Some(match (&mut ahead.0).await {
+            Ok(got) => got,
+            Err(error) => Err(Error::transient("a page was not fetched").with_cause(error).into()),
+        })
+    }
+
+    /// Fetches the next page meanwhile.
+    pub(crate) fn fetch_ahead(&mut self, host: &Host, server: &std::sync::Arc<Server>, errand: Errand) {
+        let server = std::sync::Arc::clone(server);
+        self.ahead = Some(Ahead(tokio::spawn(host.scope(async move { errand.run(&server).await }))));
+    }
+
+    /// Goes on behind `page`, whose keys are `keys`; `is_shared` says that several documents may have one key.
+    pub(crate) fn follow(&mut self, page: &Page<'_>, keys: &[Key], settings: &Settings) {
+        if let Some(last) = keys.last() {
+            let is_shared = settings.order.is_tie_shared();
+            self.edge = if is_shared { keys.iter().rev().take_while(|key| *key == last).count() } else { 0 };
+            self.after = After::Document(last.clone());
+        }
+        match &mut self.way {
+            Way::First if settings.pagination == Pagination::SearchAfter => self.way = Way::Plain,
+            Way::First => self.way = Way::Undecided,
+            Way::Pit { id, .. } => {
+                if let Some(newest) = &page.pit_id {
+                    id.clone_from(newest);
+                }
+            }
+            Way::NewScroll | Way::Scroll { .. } => {
+                if let Some(id) = page.scroll_id.clone() {
+                    self.way = Way::Scroll { id };
+                }
+            }
+            Way::Undecided | Way::Plain => {}
+        }
+    }
+
+    /// Whether the next page can be asked for at once.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.way != Way::Undecided
+    }
+
+    /// Whether a page of fewer documents can be had without beginning anew.
+    pub(crate) fn can_shrink(&self) -> bool {
+        !matches!(self.way, Way::Scroll { .. })
+    }
+
+    /// What the server holds for it.
+    pub(crate) fn context(&self) -> Option<Context> {
+        match &self.way {
+            Way::Pit { id, dialect } => Some(Context::Pit { id: id.clone(), dialect: *dialect }),
+            Way::Scroll { id } => Some(Context::Scroll { id: id.clone() }),
+            Way::First | Way::Undecided | Way::Plain | Way::NewScroll => None,
+        }
+    }
+}
+
+/// What the server holds for chains, so that it is let go of also when a chain was dropped under way.
+#[derive(Debug, Default)]
+pub(crate) struct Contexts {
+    /// Of the chain that runs, or of one that was dropped.
+    held: Mutex<Option<Context>>,
+}
+
+impl Contexts {
+    /// `context` is what is held now; it is the one held before under its newest name, or there was none.
+    pub(crate) fn hold(&self, context: Option<Context>) {
+        if context.is_some() {
+            *self.held.lock().unwrap_or_else(PoisonError::into_inner) = context;
+        }
+    }
+
+    /// Lets go of what is held, if something is.
+    pub(crate) async fn let_go(&self, server: &Server) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(context) = held
+            && let Err(error) = server.close(&context).await
+        {
+            debug!(error = error.chain(), "the server keeps a search context until its time is over");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Rounds of reading: what is asked when, and what a page makes of a position.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use picomq_connector_sdk::{Batch, CheckStatus, Error, Gauge, Host};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, info, warn};
+
+use crate::chain::{Chain, Contexts, Got};
+use crate::check::{Checks, Concern};
+use crate::client::{Dialect, Fault, Server};
+use crate::fill::{self, Filled};
+use crate::key::{Key, Point, Unit};
+use crate::page::Page;
+use crate::position::{Position, Window};
+use crate::query::{self, Field};
+use crate::seen::SEEN_MAX;
+use crate::settings::{Order, Settings};
+use crate::survey::{Survey, survey};
+
+/// Between two rounds that brought nothing, however short `polling_interval` is.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// What kind of field there is, is asked again after so long: indices come and go under a pattern.
+const SURVEY_EVERY: Duration = Duration::from_secs(60);
+/// How often documents without the field are counted.
+const COUNT_EVERY: Duration = Duration::from_secs(300);
+/// A point in time keeps segments from being removed, so a chain ends after so long and the next one goes on.
+const CHAIN_AGE_MAX: Duration = Duration::from_secs(600);
+/// Search contexts that are gone one after the other, before it is an error.
+const LOST_CONTEXTS_MAX: u32 = 3;
+/// A document dated so far ahead of our clock is not only a matter of clocks.
+const FUTURE_NANOS: i64 = 3_600 * 1_000_000_000;
+
+/// Reads one source's documents.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    server: Arc<Server>,
+    settings: Settings,
+    host: Host,
+    checks: Checks,
+    contexts: Contexts,
+    inner: Mutex<Inner>,
+}
+
+/// What lives from poll to poll, and may be lost.
+#[derive(Debug)]
+struct Inner {
+    chain: Option<Chain>,
+    /// Documents a page; fewer than configured after pages that were too large.
+    size: usize,
+    survey: Option<(Instant, Survey)>,
+    next_round: Instant,
+    next_count: Instant,
+    spare: Vec<u8>,
+}
+
+/// What came of a page.
+struct Step {
+    batch: Batch,
+    position: Position,
+    is_last: bool,
+}
+
+impl Reader {
+    pub(crate) fn new(server: Server, settings: Settings, host: Host) -> Reader {
+        let now = Instant::now();
+        let inner = Inner {
+            chain: None,
+            size: settings.page_documents,
+            survey: None,
+            next_round: now,
+            next_count: now,
+            spare: Vec::new(),
+        };
+        let checks = Checks::new(host.clone());
+        let (server, contexts, inner) = (Arc::new(server), Contexts::default(), Mutex::new(inner));
+        Reader { server, settings, host, checks, contexts, inner }
+    }
+
+    /// Where reports go.
+    pub(crate) fn checks(&self) -> &Checks {
+        &self.checks
+    }
+
+    /// Waits for documents after `head`. The future may be dropped at any await: it then begins anew at its position.
+    ///
+    /// # Errors
+    /// What the server said, or that it said nothing.
+    pub(crate) async fn read(&self, mut head: Position) -> Result<(Batch, Position), Error> {
+        let mut inner = self.inner.lock().await;
+        sleep(self.server.client().quiet_left().unwrap_or_default()).await;
+        let mut lost = 0;
+        loop {
+            let going = inner.chain.take().filter(|chain| chain.documents == head.documents);
+            let mut chain = match going {
+                Some(chain) => chain,
+                None => match self.begin(&mut inner, &mut head).await? {
+                    Some(chain) => chain,
+                    None => continue,
+                },
+            };
+            match self.step(&mut inner, &mut chain, &head).await {
+                Ok(step) => {
+                    if let Some(news) = self.stepped(&mut inner, chain, step).await {
+                        return Ok(news);
+                    }
+                }
+                Err(Fault::ContextMissing(error)) => {
+                    lost += 1;
+                    if lost > LOST_CONTEXTS_MAX {
+                        return Err(error);
+                    }
+                    info!(
+                        error = error.chain(),
+                        "a search context is gone; reading goes on from the position reached"
+                    );
+                }
+                Err(Fault::TooLarge(why)) => {
+                    inner.size = self.smaller(inner.size, &why)?;
+                    inner.chain = Some(chain).filter(Chain::can_shrink);
+                }
+                Err(Fault::Other(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Lets go of what the server holds.
+    pub(crate) async fn close(&self) {
+        self.inner.lock().await.chain = None;
+        self.contexts.let_go(&self.server).await;
+    }
+
+    /// A new round, when its time has come; none when there is nothing to be read yet.
+    async fn begin(&self, inner: &mut Inner, head: &mut Position) -> Result<Option<Chain>, Error> {
+        self.contexts.let_go(&self.server).await;
+        sleep_until(inner.next_round).await;
+        let known = inner.survey.take().filter(|(at, _)| at.elapsed() < SURVEY_EVERY);
+        let (asked_at, found) = match known {
+            Some(known) => known,
+            None => (Instant::now(), survey(&self.server, &self.settings).await?),
+        };
+        let Survey::Field(field) = found else {
+            // Not kept: what is created meanwhile should not wait for the next survey.
+            inner.next_round = Instant::now() + self.pause();
+            return Ok(None);
+        };
+        inner.survey = Some((asked_at, Survey::Field(field.clone())));
+        head.count_in(field.unit)?;
+        if let Some(offset) = self.settings.initial_offset.as_deref().filter(|_| head.is_fresh()) {
+            head.floor = Some(Key { at: offset_in(offset, field.unit)?, tie: Point::Int(i64::MAX) });
+        }
+        Ok(Some(Chain::new(&self.settings, field, head.floor.clone(), head.documents)))
+    }
+
+    /// One page.
+    async fn step(&self, inner: &mut Inner, chain: &mut Chain, head: &Position) -> Result<Step, Fault> {
+        let got = match chain.fetched().await {
+            Some(got) => got?,
+            None => self.fetch(inner, chain, head).await?,
+        };
+        let page = Page::parse(&got.bytes).map_err(|error| {
+            Error::transient("the answer to the search is not what a search answers").with_cause(error)
+        })?;
+        if let Some(why) = page.distrust() {
+            let why = why.chars().take(400).collect::<String>();
+            return Err(
+                Error::transient(format!("a page was not taken, since it is not everything: {why}")).into()
+            );
+        }
+        let keys = fill::keys(&page, &self.settings.order)?;
+        let is_last = keys.len() < got.asked || chain.began.elapsed() > CHAIN_AGE_MAX;
+        let is_old = is_last && keys.len() >= got.asked;
+        chain.follow(&page, &keys, &self.settings);
+        self.contexts.hold(chain.context());
+        if !is_last && chain.is_decided() {
+            let buffer = std::mem::take(&mut inner.spare);
+            let errand = chain.errand(&self.server, &self.settings, inner.size, buffer);
+            chain.fetch_ahead(&self.host, &self.server, errand);
+        }
+        let unit = chain.field.unit;
+        let filled = fill::fill(&page, keys, head, unit, &self.settings)?;
+        let step = self.moved(head.clone(), filled, is_last, unit);
+        debug!(documents = page.hits().len(), new = step.batch.len(), is_last, "page read");
+        if is_last {
+            inner.next_round = Instant::now() + if is_old { Duration::ZERO } else { self.pause() };
+        }
+        self.take_back(inner, got);
+        Ok(step)
+    }
+
+    /// Asks for a page that was not asked for ahead.
+    async fn fetch(&self, inner: &mut Inner, chain: &mut Chain, head: &Position) -> Result<Got, Fault> {
+        chain.decide(&self.server, &self.settings, head.floor.as_ref()).await?;
+        self.contexts.hold(chain.context());
+        if self.server.dialect() == Some(Dialect::Without) {
+            let advice =
+                "the server has no point in time, or this user may not open one: a scroll is used instead";
+            self.checks.tell(Concern::Pagination, CheckStatus::Ok, advice.to_owned());
+        }
+        let errand = chain.errand(&self.server, &self.settings, inner.size, std::mem::take(&mut inner.spare));
+        errand.run(&self.server).await
+    }
+
+    /// The batch of a page, and the position it leads to.
+    fn moved(&self, mut position: Position, filled: Filled, is_last: bool, unit: Unit) -> Step {
+        let Filled { batch, delivered } = filled;
+        match position.advance(delivered, self.settings.overlap_nanos) {
+            Window::Whole => {}
+            // Only at the head it matters: what is old is there already.
+            Window::Short if is_last => self.checks.warn(
+                Concern::Overlap,
+                format!(
+                    "more than {SEEN_MAX} documents lie within overlap: one that becomes visible later than these are read \
+                     again is missed; a shorter refresh_interval of the index helps"
+                ),
+            ),
+            Window::Short => {}
+        }
+        position.is_done = is_last && self.settings.order == Order::Sequence;
+        self.tell_lag(&position, unit, is_last);
+        Step { batch, position, is_last }
+    }
+
+    /// After a page: what `poll` returns, if anything.
+    async fn stepped(&self, inner: &mut Inner, mut chain: Chain, step: Step) -> Option<(Batch, Position)> {
+        let Step { batch, position, is_last } = step;
+        if is_last {
+            let field = chain.field.clone();
+            drop(chain);
+            self.contexts.let_go(&self.server).await;
+            self.count_missing(inner, &field).await;
+        } else {
+            chain.documents = position.documents;
+            inner.chain = Some(chain);
+        }
+        if position.is_done {
+            let documents = position.documents;
+            let advice = format!(
+                "everything was read: {documents} documents; give the source another key to read again"
+            );
+            self.checks.tell(Concern::Snapshot, CheckStatus::Ok, advice);
+            info!(documents, "the snapshot was read to its end");
+        }
+        (position.is_done || !batch.is_empty()).then_some((batch, position))
+    }
+
+    /// Grows pages back while they are small, and keeps the buffer.
+    fn take_back(&self, inner: &mut Inner, got: Got) {
+        if got.bytes.len() < self.settings.page_bytes / 4 {
+            inner.size = (inner.size * 2).min(self.settings.page_documents);
+        }
+        inner.spare = got.bytes;
+    }
+
+    fn smaller(&self, size: usize, why: &str) -> Result<usize, Error> {
+        if size == 1 {
+            return Err(Error::permanent(format!(
+                "a page of one document cannot be read: {why}; leave the document out with query"
+            )));
+        }
+        warn!(documents = size / 2, why, "pages are made smaller");
+        Ok(size / 2)
+    }
+
+    fn pause(&self) -> Duration {
+        self.settings.interval.max(PAUSE_MIN)
+    }
+
+    fn tell_lag(&self, position: &Position, unit: Unit, is_last: bool) {
+        let Some(newest) = position.newest().and_then(|at| unit.nanos(at)) else { return };
+        let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+        let behind = if is_last { 0 } else { now.saturating_sub(newest).max(0) };
+        self.host.gauge(Gauge::LagSeconds, behind as f64 / 1e9);
+        if newest > now.saturating_add(FUTURE_NANOS) {
+            let at = unit.show(&Point::Int(unit.of_nanos(newest)));
+            self.checks.warn(
+                Concern::Future,
+                format!(
+                    "a document is dated {at}, ahead of the clock: what is written from now on is older and is not read; \
+                     correct it, leave such documents out with query, and begin anew"
+                ),
+            );
+        } else {
+            self.checks.well(Concern::Future);
+        }
+    }
+
+    /// Counts documents that lack the field, now and then. A server that does not say leaves things as they are.
+    async fn count_missing(&self, inner: &mut Inner, field: &Field) {
+        let Some(body) =
+            query::without_field(&self.settings, field).filter(|_| Instant::now() >= inner.next_count)
+        else {
+            return;
+        };
+        inner.next_count = Instant::now() + COUNT_EVERY;
+        match self.server.count(&body).await.map(|answer| answer["hits"]["total"]["value"].as_u64()) {
+            Ok(Some(0)) => self.checks.well(Concern::MissingTimestamps),
+            Ok(Some(count)) => self.checks.warn(
+                Concern::MissingTimestamps,
+                format!("{count} documents have no timestamp_field and are not read; mode = \"snapshot\" reads them"),
+            ),
+            Ok(None) => {}
+            Err(error) => debug!(error = error.chain(), "documents without the field were not counted"),
+        }
+    }
+}
+
+/// `initial_offset` as the field counts.
+fn offset_in(text: &str, unit: Unit) -> Result<Point, Error> {
+    let wrong = |right: &str| Error::permanent(format!("initial_offset = \"{text}\": right is {right}"));
+    match unit {
+        Unit::Millis | Unit::Nanos => {
+            let time: jiff::Timestamp = text
+                .parse()
+                .map_err(|_| wrong("a time such as 2026-01-01T00:00:00Z, since the field is a date"))?;
+            let nanos =
+                i64::try_from(time.as_nanosecond()).map_err(|_| wrong("a time between 1678 and 2262"))?;
+            Ok(Point::Int(unit.of_nanos(nanos)))
+        }
+        Unit::Number => {
+            text.parse().map(Point::Int).map_err(|_| wrong("a whole number, as the field is one"))
+        }
+        Unit::Text | Unit::Sequence => Ok(Point::Text(text.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_read_as_the_field_counts() {
+        assert_eq!(offset_in("2026-01-01T00:00:00.5Z", Unit::Millis).unwrap(), Point::Int(1_767_225_600_500));
+        assert_eq!(
+            offset_in("2026-01-01T01:00:00+01:00", Unit::Nanos).unwrap(),
+            Point::Int(1_767_225_600_000_000_000)
+        );
+        assert_eq!(offset_in("-7", Unit::Number).unwrap(), Point::Int(-7));
+        assert!(offset_in("yesterday", Unit::Millis).unwrap_err().chain().contains("initial_offset"));
+        assert!(offset_in("7.5", Unit::Number).is_err());
+    }
+}

@@ -1,0 +1,12 @@
+//! The source against real servers of three kinds, and against one that breaks on order.
+
+#![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
+
+mod conformance;
+mod cursor;
+mod faults;
+mod reading;
+mod scrolls;
+mod server;
+mod snapshot;
+mod values;
