@@ -9,7 +9,7 @@ use tracing::debug;
 
 use crate::client::{Ask, Context, Dialect, Fault, Server};
 use crate::config::Pagination;
-use crate::key::Key;
+use crate::key::{Key, Unit};
 use crate::page::Page;
 use crate::query::{self, After, Begin, Field};
 use crate::settings::{PAGE_DOCUMENTS_MAX, Settings};
@@ -82,13 +82,26 @@ impl Errand {
 
 impl Chain {
     /// A chain that begins at `floor`.
-    pub(crate) fn new(settings: &Settings, field: Field, floor: Option<Key>, documents: u64) -> Chain {
-        let way = match settings.pagination {
-            Pagination::Scroll => Way::NewScroll,
-            Pagination::Auto | Pagination::Pit | Pagination::SearchAfter => Way::First,
+    ///
+    /// By nanoseconds a scroll is what every server gets right: OpenSearch 2.19 and Elasticsearch 7.10 pass over documents
+    /// of other shards that share a millisecond when `search_after` is used (docs/decisions/0015).
+    ///
+    /// # Errors
+    /// [`Error::Permanent`] when the definition insists on what loses documents.
+    pub(crate) fn new(
+        settings: &Settings,
+        field: Field,
+        floor: Option<Key>,
+        documents: u64,
+    ) -> Result<Chain, Error> {
+        let way = match (settings.pagination, field.unit) {
+            (Pagination::Scroll, _) | (Pagination::Auto, Unit::Nanos) => Way::NewScroll,
+            (Pagination::Pit, Unit::Nanos) => Way::Undecided,
+            (Pagination::SearchAfter, Unit::Nanos) => return Err(loses("search_after")),
+            (Pagination::Auto | Pagination::Pit | Pagination::SearchAfter, _) => Way::First,
         };
         let after = After::Floor(floor);
-        Chain { way, after, field, documents, began: Instant::now(), edge: 0, ahead: None }
+        Ok(Chain { way, after, field, documents, began: Instant::now(), edge: 0, ahead: None })
     }
 
     /// Settles how to go on after a full first page. `floor` is that of the position reached.
@@ -105,6 +118,9 @@ impl Chain {
             return Ok(());
         }
         self.way = match server.open_pit().await? {
+            Some(Context::Pit { dialect: Dialect::OpenSearch, .. }) if self.field.unit == Unit::Nanos => {
+                return Err(loses("pit"));
+            }
             Some(Context::Pit { id, dialect }) => Way::Pit { id, dialect },
             Some(Context::Scroll { .. }) | None if settings.pagination == Pagination::Pit => {
                 return Err(Error::permanent(
@@ -204,6 +220,12 @@ impl Chain {
             Way::First | Way::Undecided | Way::Plain | Way::NewScroll => None,
         }
     }
+}
+
+fn loses(pagination: &str) -> Error {
+    Error::permanent(format!(
+        "pagination = \"{pagination}\" with a field of nanoseconds: such servers pass over documents then; leave the key out"
+    ))
 }
 
 /// What the server holds for chains, so that it is let go of also when a chain was dropped under way.

@@ -151,7 +151,7 @@ impl Reader {
         if let Some(offset) = self.settings.initial_offset.as_deref().filter(|_| head.is_fresh()) {
             head.floor = Some(Key { at: offset_in(offset, field.unit)?, tie: Point::Int(i64::MAX) });
         }
-        Ok(Some(Chain::new(&self.settings, field, head.floor.clone(), head.documents)))
+        Chain::new(&self.settings, field, head.floor.clone(), head.documents).map(Some)
     }
 
     /// One page.

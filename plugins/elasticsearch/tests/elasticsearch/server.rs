@@ -192,11 +192,10 @@ impl Place {
         serde_json::from_slice(&body).unwrap_or_default()
     }
 
-    /// Scrolls and points in time that the server holds for anybody.
+    /// Scrolls and points in time that the server holds on the index of this name.
     pub(crate) async fn open_contexts(&self) -> u64 {
-        let stats = self.ask(Method::GET, &["_nodes", "stats", "indices", "search"], None).await;
-        let nodes = stats["nodes"].as_object().unwrap();
-        nodes.values().map(|node| node["indices"]["search"]["open_contexts"].as_u64().unwrap()).sum()
+        let stats = self.ask(Method::GET, &[&self.name, "_stats", "search"], None).await;
+        stats["_all"]["total"]["search"]["open_contexts"].as_u64().unwrap()
     }
 }
 

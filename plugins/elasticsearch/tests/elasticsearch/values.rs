@@ -4,7 +4,7 @@ use picomq_connector_sdk::{CheckStatus, Error};
 use serde_json::{Value, json};
 
 use crate::reading::{Reading, config, with};
-use crate::server::{KINDS, Place};
+use crate::server::{KINDS, Kind, Place};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_is_the_document_byte_for_byte_with_its_name_b099() {
@@ -54,6 +54,32 @@ async fn nanoseconds_order_documents_and_resume_to_the_last_digit_b099() {
         keys.extend(reading.keys(16).await);
         assert!(keys.is_sorted() && keys.len() == 30, "{kind:?}: {keys:?}");
         reading.nothing().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_way_of_paging_that_loses_nanoseconds_is_refused_b099() {
+    for (kind, pagination, works) in [
+        (Kind::OpenSearch, "pit", false),
+        (Kind::Elasticsearch8, "pit", true),
+        (Kind::Elasticsearch7, "search_after", false),
+        (Kind::Elasticsearch7, "scroll", true),
+    ] {
+        let place = Place::with_index(kind, 3, json!({ "at": { "type": "date_nanos" } })).await;
+        let time = |nanos: usize| format!("2026-01-01T00:00:00.123456{nanos:03}Z");
+        place.put((0..60).map(|n| (format!("d{n:02}"), json!({ "at": time(n) })))).await;
+        let more = json!({ "pagination": pagination, "batch_size": 7 });
+        let mut reading = Reading::open(config(&place, more), None).await;
+        match works {
+            true => assert!(reading.keys(60).await.is_sorted(), "{kind:?}"),
+            false => {
+                let error = reading.step().await.unwrap_err();
+                assert!(
+                    matches!(error, Error::Permanent(_)) && error.chain().contains("pagination"),
+                    "{error:?}"
+                );
+            }
+        }
     }
 }
 
