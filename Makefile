@@ -17,7 +17,7 @@ services := chaos-tests/services
 # Test targets in tests/ that need nothing but the machine, and those that need Kafka or foreign clients.
 # The tidy test sees that every target stands in one of the two lists.
 tests_alone := border main panics tidy tree
-tests_with_servers := chaos clients deploy kafka postgres
+tests_with_servers := chaos clients deploy elasticsearch kafka postgres
 
 # Where property tests begin: `make check` is the same test each time. Another number looks elsewhere, and so does
 # `cargo test` without it.
@@ -109,6 +109,7 @@ fetch:
 	@$(services)/kafka/fetch.sh connect
 	@$(services)/kafka/fetch.sh debezium
 	@$(services)/postgres/fetch.sh 18
+	@for kind in opensearch elasticsearch7 elasticsearch8; do $(services)/search/fetch.sh $$kind > /dev/null; done
 	@$(services)/python.sh
 
 ## The kill stories with KILLS=1000 kills instead of some hundred, about 20 minutes. CHAOS_SEED=N repeats a run.

@@ -1,7 +1,7 @@
 //! The harness of the chaos tests: it starts the real binary against a real Kafka, breaks things, and checks what is
 //! left. It knows the engine as a process only (configuration in, API and state file out), never as a library.
 //!
-//! - [`services`], [`binaries`], [`kafka`], [`postgres`], [`connect`], [`site`], [`launch`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
+//! - [`services`], [`binaries`], [`kafka`], [`postgres`], [`search`], [`connect`], [`site`], [`launch`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
 //! - [`workload`], [`posts`]: the definitions that the tests give to the engine, and senders of webhooks.
 //! - [`consumer`], [`statefile`]: what is left to look at: the log and the saved position.
 //! - [`journal`], [`ledger`]: what happened, and the laws that must hold over log, state and journal.
@@ -27,6 +27,7 @@ pub mod ports;
 pub mod postgres;
 pub mod posts;
 pub mod proxy;
+pub mod search;
 pub mod services;
 pub mod site;
 pub mod statefile;

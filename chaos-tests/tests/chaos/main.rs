@@ -10,6 +10,7 @@ mod api;
 mod broker;
 mod dead_letters;
 mod debezium;
+mod elasticsearch_kills;
 mod harness;
 mod kills;
 mod nacks;
