@@ -18,13 +18,15 @@ const TESTED: [&str; 6] = [
     "--examples",
 ];
 /// What a user has.
-const SHIPPED: [&str; 6] = [
+const SHIPPED: [&str; 8] = [
     "--package",
     ENGINE,
     "--package",
     "picomq-connector-random-source",
     "--package",
     "picomq-connector-http-source",
+    "--package",
+    "picomq-connector-elasticsearch-source",
 ];
 
 /// Where the engine and the plugins lie: `PICO_CONNECTORS_BIN_DIR`, else the folder that this test was built into.

@@ -170,8 +170,8 @@ impl Reader {
             );
         }
         let keys = fill::keys(&page, &self.settings.order)?;
-        let is_last = keys.len() < got.asked || chain.began.elapsed() > CHAIN_AGE_MAX;
-        let is_old = is_last && keys.len() >= got.asked;
+        let is_end = keys.len() < got.asked;
+        let is_last = is_end || chain.began.elapsed() > CHAIN_AGE_MAX;
         chain.follow(&page, &keys, &self.settings);
         self.contexts.hold(chain.context());
         if !is_last && chain.is_decided() {
@@ -181,13 +181,13 @@ impl Reader {
         }
         let unit = chain.field.unit;
         let filled = fill::fill(&page, keys, head, unit, &self.settings)?;
-        let step = self.moved(head.clone(), filled, is_last, unit);
-        debug!(documents = page.hits().len(), new = step.batch.len(), is_last, "page read");
+        let (batch, position) = self.moved(head.clone(), filled, is_end, unit);
+        debug!(documents = page.hits().len(), new = batch.len(), is_end, "page read");
         if is_last {
-            inner.next_round = Instant::now() + if is_old { Duration::ZERO } else { self.pause() };
+            inner.next_round = Instant::now() + if is_end { self.pause() } else { Duration::ZERO };
         }
         self.take_back(inner, got);
-        Ok(step)
+        Ok(Step { batch, position, is_last })
     }
 
     /// Asks for a page that was not asked for ahead.
@@ -204,12 +204,12 @@ impl Reader {
     }
 
     /// The batch of a page, and the position it leads to.
-    fn moved(&self, mut position: Position, filled: Filled, is_last: bool, unit: Unit) -> Step {
+    fn moved(&self, mut position: Position, filled: Filled, is_end: bool, unit: Unit) -> (Batch, Position) {
         let Filled { batch, delivered } = filled;
         match position.advance(delivered, self.settings.overlap_nanos) {
             Window::Whole => {}
             // Only at the head it matters: what is old is there already.
-            Window::Short if is_last => self.checks.warn(
+            Window::Short if is_end => self.checks.warn(
                 Concern::Overlap,
                 format!(
                     "more than {SEEN_MAX} documents lie within overlap: one that becomes visible later than these are read \
@@ -218,9 +218,9 @@ impl Reader {
             ),
             Window::Short => {}
         }
-        position.is_done = is_last && self.settings.order == Order::Sequence;
-        self.tell_lag(&position, unit, is_last);
-        Step { batch, position, is_last }
+        position.is_done = is_end && self.settings.order == Order::Sequence;
+        self.tell_lag(&position, unit, is_end);
+        (batch, position)
     }
 
     /// After a page: what `poll` returns, if anything.
@@ -268,10 +268,10 @@ impl Reader {
         self.settings.interval.max(PAUSE_MIN)
     }
 
-    fn tell_lag(&self, position: &Position, unit: Unit, is_last: bool) {
+    fn tell_lag(&self, position: &Position, unit: Unit, is_end: bool) {
         let Some(newest) = position.newest().and_then(|at| unit.nanos(at)) else { return };
         let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
-        let behind = if is_last { 0 } else { now.saturating_sub(newest).max(0) };
+        let behind = if is_end { 0 } else { now.saturating_sub(newest).max(0) };
         self.host.gauge(Gauge::LagSeconds, behind as f64 / 1e9);
         if newest > now.saturating_add(FUTURE_NANOS) {
             let at = unit.show(&Point::Int(unit.of_nanos(newest)));
