@@ -120,6 +120,17 @@ impl Connect {
         })
     }
 
+    /// Takes the positions of a stopped connector away: it begins anew.
+    pub fn forget(&self, name: &str) -> Result<()> {
+        self.must("DELETE", &format!("/connectors/{name}/offsets"), "").map(drop)
+    }
+
+    /// Gives a stopped connector other settings; it stays stopped.
+    pub fn configure(&self, name: &str, settings: &Map<String, Value>) -> Result<()> {
+        let body = Value::Object(settings.clone()).to_string();
+        self.must("PUT", &format!("/connectors/{name}/config"), &body).map(drop)
+    }
+
     /// Starts a stopped connector and waits until its task runs.
     pub fn resume(&self, name: &str) -> Result<()> {
         self.must("PUT", &format!("/connectors/{name}/resume"), "")?;

@@ -26,10 +26,10 @@ const OLD_ROWS: i64 = 3_000;
 const SETTLED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Of each key, what happened to it in order: the operation and the value it left.
-type Changes = BTreeMap<i64, Vec<(String, Option<i64>)>>;
+pub(crate) type Changes = BTreeMap<i64, Vec<(String, Option<i64>)>>;
 
 /// `work(n)` does n random changes and notes each of them in the ledger.
-const SCHEMA: &str = "
+pub(crate) const SCHEMA: &str = "
 CREATE TABLE kv (k int PRIMARY KEY, v bigint);
 CREATE TABLE ledger (seq bigserial PRIMARY KEY, k int, op text, v bigint);
 INSERT INTO kv SELECT 1000 + n, n FROM generate_series(1, 3000) n;
@@ -64,7 +64,7 @@ fn definition(key: &str, topic: &str, url: &str) -> String {
 }
 
 /// Writes until it is told to stop: mostly small transactions, now and then one of thousands of changes.
-fn writer(server: &Postgres) -> (Arc<AtomicBool>, JoinHandle<u32>) {
+pub(crate) fn writer(server: &Postgres) -> (Arc<AtomicBool>, JoinHandle<u32>) {
     let stop = Arc::new(AtomicBool::new(false));
     let (sql, asked) = (server.client(), Arc::clone(&stop));
     let mut random = fastrand::Rng::with_seed(seed());
@@ -105,7 +105,8 @@ fn first_occurrences(entries: &[Entry]) -> (HashSet<i64>, Changes) {
     (old, changes)
 }
 
-fn ledger(server: &Postgres) -> Changes {
+/// What the writer noted, in its order.
+pub(crate) fn ledger(server: &Postgres) -> Changes {
     let mut changes = Changes::new();
     for line in server.sql("SELECT k, op, v FROM ledger ORDER BY seq").unwrap().lines() {
         let fields: Vec<&str> = line.split('|').collect();

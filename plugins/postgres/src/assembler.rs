@@ -108,10 +108,11 @@ impl Assembler {
         self.types = types;
     }
 
-    /// Whether the key's columns must be looked up for their order, which the stream does not tell.
-    pub(crate) fn needs_key_order(&self, relation: &Relation<'_>) -> bool {
-        self.records.debezium.is_some()
-            && relation.columns.iter().filter(|column| column.is_identity).count() > 1
+    /// Whether the key must be looked up all the same: Debezium keeps the order of its columns, which the stream does not tell,
+    /// and has a key for a table without a primary key.
+    pub(crate) fn asks_for_key(&self, relation: &Relation<'_>) -> bool {
+        let keys = relation.columns.iter().filter(|column| column.is_identity).count();
+        self.records.debezium.is_some() && keys != 1
     }
 
     /// Takes a description of a table, which replaces the former one.

@@ -169,6 +169,17 @@ pub(crate) async fn primary_key(sql: &mut Connection, table: u32) -> Result<Vec<
     index_columns(sql, &format!("{table}"), "i.indisprimary").await
 }
 
+/// The columns of the unique index that Debezium takes for the key of a table without a primary key: the first by name.
+const FIRST_UNIQUE: &str = "i.indexrelid = (SELECT u.indexrelid FROM pg_catalog.pg_index u \
+     JOIN pg_catalog.pg_class c ON c.oid = u.indexrelid WHERE u.indrelid = $1::oid AND u.indisunique AND u.indisvalid \
+     AND u.indpred IS NULL AND u.indexprs IS NULL ORDER BY c.relname LIMIT 1)";
+
+/// The columns of the key that Debezium gives the records of a table, in the order of the key.
+pub(crate) async fn debezium_key(sql: &mut Connection, table: u32) -> Result<Vec<String>, Error> {
+    let key = primary_key(sql, table).await?;
+    if key.is_empty() { index_columns(sql, &format!("{table}"), FIRST_UNIQUE).await } else { Ok(key) }
+}
+
 /// What a snapshot must know of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableFacts {
@@ -180,6 +191,8 @@ pub(crate) struct TableFacts {
     pub(crate) primary_key: Vec<String>,
     /// The columns of the record key, as the stream has them: the index of the replica identity, else the primary key.
     pub(crate) record_key: Vec<String>,
+    /// The same with `envelope = "debezium"`.
+    pub(crate) debezium_key: Vec<String>,
     pub(crate) is_partitioned: bool,
     /// The publication's row filter, as SQL.
     pub(crate) filter: Option<String>,
@@ -225,6 +238,10 @@ pub(crate) async fn table_facts(
     facts.record_key = match found.text(0, 2) {
         Some("i") => index_columns(sql, oid, "i.indisreplident").await?,
         _ => facts.primary_key.clone(),
+    };
+    facts.debezium_key = match facts.record_key.is_empty() {
+        true => index_columns(sql, oid, FIRST_UNIQUE).await?,
+        false => facts.record_key.clone(),
     };
     if let Sight::Published(publication) = sight {
         narrow(sql, table, publication, &mut facts).await?;

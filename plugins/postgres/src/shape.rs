@@ -77,7 +77,8 @@ impl Shape {
         types: &Catalog,
         settings: &RecordSettings,
     ) -> Shape {
-        let is_flagged = matches!(relation.identity, Identity::Default | Identity::Index);
+        let is_flagged = matches!(relation.identity, Identity::Default | Identity::Index)
+            && relation.columns.iter().any(|column| column.is_identity);
         let columns: Vec<ColumnDraft<'_>> = relation
             .columns
             .iter()

@@ -241,7 +241,10 @@ impl Reader {
     async fn turn(&mut self) -> Result<(), Error> {
         let drained = self.drain()?;
         if let Drained::Key(table) = drained {
-            let key = server::primary_key(&mut self.sql, table).await?;
+            let key = match self.settings.records.debezium {
+                Some(_) => server::debezium_key(&mut self.sql, table).await?,
+                None => server::primary_key(&mut self.sql, table).await?,
+            };
             self.keys.insert(table, key);
             return Ok(());
         }
@@ -456,7 +459,7 @@ fn take(
     let message = Message::parse(bytes)?;
     if let Message::Relation(relation) = &message {
         let hides_key = matches!(relation.identity, Identity::Full | Identity::Nothing);
-        let is_asked = hides_key || assembler.needs_key_order(relation);
+        let is_asked = hides_key || assembler.asks_for_key(relation);
         if is_asked && !keys.contains_key(&relation.oid) {
             return Ok(Drained::Key(relation.oid));
         }

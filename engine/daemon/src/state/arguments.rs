@@ -35,7 +35,15 @@ pub(crate) enum Act {
         /// Key of the source
         key: String,
         /// What `export` wrote; - for standard input
-        file: PathBuf,
+        #[arg(required_unless_present = "from_debezium", conflicts_with = "from_debezium")]
+        file: Option<PathBuf>,
+        /// Take the offset of a Debezium connector instead: what GET /connectors/NAME/offsets of Kafka Connect answers, lines of its
+        /// offsets topic, or the offset file of a standalone worker; - for standard input
+        #[arg(long, value_name = "FILE")]
+        from_debezium: Option<PathBuf>,
+        /// Which one, where the file has offsets of several: Debezium's topic.prefix or the name of the connector
+        #[arg(long, value_name = "NAME", requires = "from_debezium")]
+        server: Option<String>,
         /// Do it without asking
         #[arg(short, long)]
         yes: bool,

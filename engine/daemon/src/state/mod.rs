@@ -3,6 +3,7 @@
 //! Through the daemon when one answers; else on the store itself, whose lock keeps a daemon out meanwhile.
 
 mod arguments;
+mod debezium;
 mod desk;
 mod document;
 mod plugin;
@@ -36,17 +37,37 @@ pub(crate) fn run(cli: &Cli, arguments: &StateArguments) -> Result<Exit, Error> 
     match &arguments.act {
         Act::Show { key } => show(cli, arguments, key),
         Act::Export { key, output } => export(cli, arguments, key, output.as_deref()),
-        Act::Import { key, file, yes } => {
-            let (state, of) = parse(&read(file)?).map_err(way::error_of)?;
-            if let Some(of) = of.filter(|of| !of.eq_ignore_ascii_case(key)) {
-                output::write(Stream::Stderr, &format!("the state in the file is that of {of:?}\n"));
-            }
-            let may_ask = file.as_os_str() != "-";
-            change(cli, arguments, key, (Wanted::State(state), *yes, may_ask))
+        Act::Import { key, file, from_debezium, server, yes } => {
+            let (state, from) = match (file, from_debezium) {
+                (_, Some(from)) => (foreign(from, server.as_deref())?, from),
+                (Some(file), None) => (exported(file, key)?, file),
+                (None, None) => return Err(Error::environment("state.no_file", "no file is named")),
+            };
+            change(cli, arguments, key, (Wanted::State(state), *yes, from.as_os_str() != "-"))
         }
         Act::Reset { key, yes } => change(cli, arguments, key, (Wanted::Nothing, *yes, true)),
         Act::CheckServer => server_check::run(cli),
     }
+}
+
+/// The state in a file that `export` wrote.
+fn exported(file: &Path, key: &str) -> Result<Vec<u8>, Error> {
+    let (state, of) = parse(&read(file)?).map_err(way::error_of)?;
+    if let Some(of) = of.filter(|of| !of.eq_ignore_ascii_case(key)) {
+        output::write(Stream::Stderr, &format!("the state in the file is that of {of:?}\n"));
+    }
+    Ok(state)
+}
+
+/// The offset of a Debezium connector, which the plugin takes in the place of a state.
+fn foreign(file: &Path, server: Option<&str>) -> Result<Vec<u8>, Error> {
+    let taken = debezium::take(&read(file)?, server).map_err(|reason| {
+        Error::environment("state.bad_document", format!("{}: {reason}", file.display())).with_hint(
+            "save what GET /connectors/NAME/offsets of Kafka Connect answers while the connector is stopped",
+        )
+    })?;
+    output::write(Stream::Stderr, &taken.said);
+    Ok(taken.state)
 }
 
 async fn find(cli: &Cli, arguments: &StateArguments, key: &str) -> Result<Way, Error> {

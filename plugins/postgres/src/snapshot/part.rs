@@ -173,6 +173,8 @@ impl Reading {
         (types, records): (&Catalog, &RecordSettings),
     ) -> Reading {
         let shown = &columns[..facts.columns.len().min(columns.len())];
+        let is_debezium = records.debezium.is_some();
+        let record_key = if is_debezium { &facts.debezium_key } else { &facts.record_key };
         let drafts: Vec<ColumnDraft<'_>> = shown
             .iter()
             .map(|column| ColumnDraft {
@@ -180,7 +182,7 @@ impl Reading {
                 label: &column.name,
                 oid: column.oid,
                 modifier: column.modifier,
-                is_key: facts.record_key.contains(&column.name),
+                is_key: record_key.contains(&column.name),
                 is_identity: false,
             })
             .collect();
@@ -189,7 +191,7 @@ impl Reading {
             By::Key => facts.primary_key.iter().filter_map(of_key).collect(),
             By::Place { .. } => vec![columns.len().saturating_sub(1)],
         };
-        let shape = Shape::new(table.clone(), &drafts, types, records).with_key_order(&facts.record_key);
+        let shape = Shape::new(table.clone(), &drafts, types, records).with_key_order(record_key);
         Reading { shape, place }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
 
 mod conformance;
+mod debezium;
 mod maintenance;
 mod messages;
 mod parallel;
