@@ -13,6 +13,7 @@ mod chain;
 mod check;
 mod client;
 mod config;
+mod doctor;
 mod fill;
 mod key;
 mod page;

@@ -76,6 +76,15 @@ pub(crate) fn without_field(settings: &Settings, field: &Field) -> Option<Value>
     )
 }
 
+/// How many documents lie past the floor.
+pub(crate) fn unread(settings: &Settings, field: &Field, floor: Option<&Key>) -> Value {
+    let after = After::Floor(floor.cloned());
+    let mut body = body(settings, field, Begin::Query, &after, 0);
+    body.remove("sort");
+    body.insert("track_total_hits".into(), true.into());
+    Value::Object(body)
+}
+
 fn sort(order: &Order, field: &Field, begin: Begin) -> Vec<Value> {
     let mut sort = Vec::new();
     match order {

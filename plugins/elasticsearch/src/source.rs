@@ -10,6 +10,7 @@ use tracing::info;
 use crate::check::Concern;
 use crate::client::Server;
 use crate::config::ElasticsearchConfig;
+use crate::doctor;
 use crate::position::{self, Position, STATE_VERSION};
 use crate::reader::Reader;
 use crate::settings::Settings;
@@ -64,6 +65,22 @@ impl Source for ElasticsearchSource {
     async fn close(&self) {
         self.reader.close().await;
         info!(documents = self.position.committed().documents, "elasticsearch source closed");
+    }
+
+    async fn maintain(
+        config: ElasticsearchConfig,
+        context: OpenContext,
+        name: &str,
+        _: Value,
+    ) -> Result<Option<Value>, Error> {
+        if name != doctor::COMMAND {
+            return Ok(None);
+        }
+        let settings = config.check(&context.limits)?;
+        let position = Staged::open(&context, STATE_VERSION, Position::default)?.committed();
+        let client = Client::open(settings.client.clone()).await?;
+        let server = Server::new(client, &settings.index, &settings.keep_alive, &context.key);
+        Ok(Some(doctor::looks(&server, &settings, &position).await))
     }
 
     fn describe_state(state: &State) -> Result<Value, Error> {

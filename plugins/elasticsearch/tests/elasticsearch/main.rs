@@ -4,6 +4,7 @@
 
 mod conformance;
 mod cursor;
+mod doctor;
 mod faults;
 mod reading;
 mod scrolls;
