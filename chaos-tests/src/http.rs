@@ -57,7 +57,24 @@ pub fn send(port: u16, line: &str, body: &str, patience: Duration) -> Result<Ans
 fn parse(text: &str) -> Option<Answer> {
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Answer { status, body: body.to_owned() })
+    // Elasticsearch sends chunks whatever version it was asked in.
+    let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+    let body = if is_chunked { joined(body)? } else { body.to_owned() };
+    Some(Answer { status, body })
+}
+
+/// The chunks of a body put together; none when they do not add up.
+fn joined(mut rest: &str) -> Option<String> {
+    let mut whole = String::new();
+    loop {
+        let (size, after) = rest.split_once("\r\n")?;
+        let size = usize::from_str_radix(size.split(';').next()?.trim(), 16).ok()?;
+        if size == 0 {
+            return Some(whole);
+        }
+        whole.push_str(after.get(..size)?);
+        rest = after.get(size..)?.strip_prefix("\r\n")?;
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +83,13 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn chunks_are_put_together() {
+        let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n";
+        assert_eq!(parse(text).unwrap().body, "abcde");
+        assert!(parse(&text.replace("3\r\n", "4\r\n")).is_none());
+    }
 
     #[test]
     fn an_answer_is_split_into_status_and_body() {
