@@ -15,9 +15,11 @@ log := $(target)/make-test.log
 services := chaos-tests/services
 
 # Test targets in tests/ that need nothing but the machine, and those that need Kafka or foreign clients.
-# The tidy test sees that every target stands in one of the two lists.
+# The tidy test sees that every target stands in one of the lists.
 tests_alone := border main panics tidy tree
-tests_with_servers := chaos clients deploy elasticsearch kafka postgres
+tests_with_servers := chaos clients deploy elasticsearch influxdb kafka postgres
+# Those whose servers take minutes to make: `make chaos` runs them.
+tests_long := influxdb2
 
 # Where property tests begin: `make check` is the same test each time. Another number looks elsewhere, and so does
 # `cargo test` without it.
@@ -104,17 +106,20 @@ packages:
 	@$(services)/install.sh
 
 fetch:
-	@echo "— Apache Kafka, Debezium, PostgreSQL 18, Python clients and checkers, from the cache or fetched —"
+	@echo "— Apache Kafka, Debezium, PostgreSQL 18, InfluxDB 1, Python clients and checkers, from the cache or fetched —"
 	@$(services)/kafka/fetch.sh
 	@$(services)/kafka/fetch.sh connect
 	@$(services)/kafka/fetch.sh debezium
 	@$(services)/postgres/fetch.sh 18
 	@for kind in opensearch elasticsearch7 elasticsearch8; do $(services)/search/fetch.sh $$kind > /dev/null; done
+	@$(services)/influxdb/fetch.sh 1
 	@$(services)/python.sh
 
-## The kill stories with KILLS=1000 kills instead of some hundred, about 20 minutes. CHAOS_SEED=N repeats a run.
+## The kill stories with KILLS=1000 kills instead of some hundred, and InfluxDB 2; about 20 minutes. CHAOS_SEED=N repeats a run.
 chaos: packages fetch
 	$(cargo) build $(all) --lib --bins --examples
+	@$(services)/influxdb/fetch.sh 2
+	$(cargo) test $(all) $(tests_long:%=--test %)
 	CHAOS_KILLS=$(KILLS) $(cargo) test $(all) --test chaos kills:: -- --nocapture --test-threads=4
 
 ## Engine against a bare loop on real Kafka, footprint, cost of tree and routing. About 30 minutes.

@@ -18,7 +18,7 @@ const TESTED: [&str; 6] = [
     "--examples",
 ];
 /// What a user has.
-const SHIPPED: [&str; 8] = [
+const SHIPPED: [&str; 10] = [
     "--package",
     ENGINE,
     "--package",
@@ -27,6 +27,8 @@ const SHIPPED: [&str; 8] = [
     "picomq-connector-http-source",
     "--package",
     "picomq-connector-elasticsearch-source",
+    "--package",
+    "picomq-connector-influxdb-source",
 ];
 
 /// Where the engine and the plugins lie: `PICO_CONNECTORS_BIN_DIR`, else the folder that this test was built into.

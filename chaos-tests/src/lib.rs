@@ -1,7 +1,7 @@
 //! The harness of the chaos tests: it starts the real binary against a real Kafka, breaks things, and checks what is
 //! left. It knows the engine as a process only (configuration in, API and state file out), never as a library.
 //!
-//! - [`services`], [`binaries`], [`kafka`], [`postgres`], [`search`], [`connect`], [`site`], [`launch`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
+//! - [`services`], [`binaries`], [`kafka`], [`postgres`], [`search`], [`influxdb`], [`connect`], [`site`], [`launch`], [`daemon`], [`proxy`]: what runs, and the ways to break it.
 //! - [`workload`], [`posts`]: the definitions that the tests give to the engine, and senders of webhooks.
 //! - [`consumer`], [`statefile`]: what is left to look at: the log and the saved position.
 //! - [`journal`], [`ledger`]: what happened, and the laws that must hold over log, state and journal.
@@ -19,6 +19,7 @@ pub mod consumer;
 pub mod daemon;
 mod error;
 pub mod http;
+pub mod influxdb;
 pub mod journal;
 pub mod kafka;
 pub mod launch;

@@ -15,6 +15,8 @@ mod debezium_moves;
 mod debezium_writer;
 mod elasticsearch_kills;
 mod harness;
+mod influxdb_example;
+mod influxdb_kills;
 mod kills;
 mod nacks;
 mod network;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::tree::top;
 
 /// Every crate, its folder, and the crates of this workspace that it may depend on, in tests too.
-const TABLE: [(&str, &str, &[&str]); 15] = [
+const TABLE: [(&str, &str, &[&str]); 16] = [
     ("picomq-connector-sdk", "plugins/sdk", &[]),
     ("pico-config", "config", &["picomq-connector-sdk"]),
     ("pico-record", "engine/record", &["picomq-connector-sdk", "pico-config"]),
@@ -38,6 +38,7 @@ const TABLE: [(&str, &str, &[&str]); 15] = [
     ("picomq-connector-random-source", "plugins/random", &["picomq-connector-sdk"]),
     ("picomq-connector-http-source", "plugins/http", &["picomq-connector-sdk"]),
     ("picomq-connector-elasticsearch-source", "plugins/elasticsearch", &["picomq-connector-sdk"]),
+    ("picomq-connector-influxdb-source", "plugins/influxdb", &["picomq-connector-sdk"]),
     ("picomq-connector-faulty-source", "chaos-tests/faulty-plugin", &["picomq-connector-sdk"]),
     ("reference-state-server", "chaos-tests/state-server", &[]),
     ("chaos-tests", "chaos-tests", &["pico-devbroker", "reference-state-server"]),

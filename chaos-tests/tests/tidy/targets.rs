@@ -1,10 +1,10 @@
-//! `make test` runs every test there is: a target that no list of the Makefile names would be forgotten.
+//! `make test` and `make chaos` run every test there is: a target that no list of the Makefile names would be forgotten.
 
 use serde_json::Value;
 
 use crate::tree::Tree;
 
-const LISTS: [&str; 2] = ["tests_alone", "tests_with_servers"];
+const LISTS: [&str; 3] = ["tests_alone", "tests_with_servers", "tests_long"];
 
 /// Every test target without a place in the Makefile, and every name there without a target.
 pub(crate) fn forgotten(tree: &Tree, packages: &[Value]) -> Vec<String> {
@@ -14,7 +14,7 @@ pub(crate) fn forgotten(tree: &Tree, packages: &[Value]) -> Vec<String> {
     let missing = targets.iter().filter(|name| !listed.contains(name));
     let stale = listed.iter().filter(|name| !targets.contains(name));
     missing
-        .map(|name| format!("Makefile: test target `{name}` is in neither {} nor {}", LISTS[0], LISTS[1]))
+        .map(|name| format!("Makefile: test target `{name}` is in none of {}", LISTS.join(", ")))
         .chain(stale.map(|name| format!("Makefile: there is no test target `{name}`")))
         .collect()
 }
@@ -42,7 +42,7 @@ fn a_test_target_that_nobody_runs_is_found() {
     assert_eq!(
         forgotten(&Tree::planted(&[("Makefile", makefile)]), &[package]),
         [
-            "Makefile: test target `new` is in neither tests_alone nor tests_with_servers",
+            "Makefile: test target `new` is in none of tests_alone, tests_with_servers, tests_long",
             "Makefile: there is no test target `gone`",
         ]
     );

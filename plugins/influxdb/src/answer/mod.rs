@@ -1,0 +1,133 @@
+//! Answers, decoded while they come: annotated CSV of Flux, chunked JSON of InfluxQL, JSON lines of SQL.
+
+mod flux;
+mod influxql;
+mod json_lines;
+mod lines;
+
+use crate::error::Error;
+use crate::render::Form;
+use crate::selection::Selection;
+
+pub(crate) use flux::FluxCsv;
+pub(crate) use influxql::InfluxQl;
+pub(crate) use json_lines::JsonLines;
+
+/// What decides which columns of a generated query are tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// Nobody knows; a query that somebody wrote.
+    Unknown,
+    /// These are tags, everything else is a field.
+    Tags(Vec<String>),
+    /// These are fields, everything else is a tag.
+    Fields(Vec<String>),
+    /// Both were asked of the server. A text column among neither means that the schema changed; asked a moment ago, it
+    /// is a field.
+    Asked { tags: Vec<String>, fields: Vec<String>, is_fresh: bool },
+}
+
+impl Schema {
+    /// Whether a column is a tag; `None` when its name is not known.
+    pub(crate) fn is_tag(&self, name: &str) -> Option<bool> {
+        let has = |names: &[String]| names.iter().any(|known| known == name);
+        match self {
+            Schema::Unknown => Some(false),
+            Schema::Tags(tags) => Some(has(tags)),
+            Schema::Fields(fields) => Some(!has(fields)),
+            Schema::Asked { fields, .. } if has(fields) => Some(false),
+            Schema::Asked { tags, .. } if has(tags) => Some(true),
+            Schema::Asked { is_fresh, .. } => is_fresh.then_some(false),
+        }
+    }
+}
+
+/// A decoder of one answer.
+#[derive(Debug)]
+pub(crate) enum Decoder {
+    Flux(Box<FluxCsv>),
+    InfluxQl(Box<InfluxQl>),
+    JsonLines(Box<JsonLines>),
+}
+
+impl Decoder {
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// An error that the server wrote into its answer, or bytes that are no answer. Nothing of the answer counts then.
+    pub(crate) fn feed(&mut self, bytes: &[u8], form: &Form, rows: &mut Selection) -> Result<(), Error> {
+        match self {
+            Decoder::Flux(decoder) => decoder.feed(bytes, form, rows),
+            Decoder::InfluxQl(decoder) => decoder.feed(bytes, form, rows),
+            Decoder::JsonLines(decoder) => decoder.feed(bytes, form, rows),
+        }
+    }
+
+    /// The end of the answer. Tells whether the server left something out.
+    ///
+    /// # Errors
+    /// As [`feed`](Decoder::feed), and when it ends in the middle.
+    pub(crate) fn finish(&mut self, form: &Form, rows: &mut Selection) -> Result<bool, Error> {
+        match self {
+            Decoder::Flux(decoder) => decoder.finish(form, rows).map(|()| false),
+            Decoder::InfluxQl(decoder) => decoder.finish(form, rows),
+            Decoder::JsonLines(decoder) => decoder.finish(form, rows).map(|()| false),
+        }
+    }
+}
+
+/// The error of the kind that the server's words show.
+pub(crate) fn server_error(words: &str) -> Error {
+    let lower = words.to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
+    let text = words.chars().take(400).collect::<String>();
+    if has(&["database not found", "could not find bucket", "retention policy not found", "bucket not found"])
+    {
+        Error::NotFound(text)
+    } else if has(&["error parsing query", "compilation failed", "undefined identifier", "type error"]) {
+        Error::Query(text)
+    } else {
+        Error::Server(text)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::render::Shape;
+    use crate::selection::{Room, Want};
+
+    pub(crate) fn want() -> Want {
+        let room = Room { records: 1_000_000, bytes: 1 << 30 };
+        Want { low: i64::MIN, high: None, group: None, room, limit: None, cursor: None }
+    }
+
+    pub(crate) fn form(shape: Shape) -> Form {
+        Form { shape, has_metadata: true, payload: None, tags: None }
+    }
+
+    /// Payloads of an answer that comes in pieces of `step` bytes.
+    pub(crate) fn payloads(
+        decoder: &mut Decoder,
+        form: &Form,
+        text: &str,
+        step: usize,
+    ) -> Result<Vec<String>, Error> {
+        let mut rows = Selection::new(want());
+        for piece in text.as_bytes().chunks(step) {
+            decoder.feed(piece, form, &mut rows)?;
+        }
+        let is_truncated = decoder.finish(form, &mut rows)?;
+        let page = rows.finish(is_truncated)?;
+        let text = |entry| String::from_utf8(page.payload(entry).to_vec()).expect("JSON is UTF-8");
+        Ok(page.entries.iter().map(text).collect())
+    }
+
+    #[test]
+    fn the_servers_words_tell_what_can_be_done() {
+        assert!(matches!(server_error("database not found: none"), Error::NotFound(_)));
+        assert!(matches!(server_error("could not find bucket \"none\""), Error::NotFound(_)));
+        assert!(matches!(server_error("error parsing query: found SELEC"), Error::Query(_)));
+        assert!(matches!(server_error("timeout"), Error::Server(_)));
+    }
+}

@@ -1,0 +1,27 @@
+//! The InfluxDB source: points behind a cursor that is exact to the nanosecond, by InfluxQL, Flux or SQL.
+//!
+//! `docs/sources/influxdb.md` is for users. The parts that decide are pure: [`query`], [`answer`], [`selection`],
+//! [`position`] and [`plan`]; the rest asks and waits.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod breaker;
+mod client;
+mod config;
+mod error;
+mod layout;
+mod plan;
+mod position;
+mod query;
+mod reader;
+mod render;
+mod selection;
+mod settings;
+mod source;
+mod time;
+
+pub use config::InfluxConfig;
+pub use source::InfluxSource;
+
+picomq_connector_sdk::export_source!(InfluxSource);

@@ -1,0 +1,278 @@
+//! The source: asks for the next page, makes a batch of it, waits when there is nothing more.
+
+use std::sync::Mutex as Short;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use picomq_connector_sdk::http::Client;
+use picomq_connector_sdk::{
+    Batch, Capabilities, Check, CheckStatus, Error, Gauge, Host, Interrupt, OpenContext, Source, Staged,
+    State, Verdict,
+};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tracing::{debug, info};
+
+use crate::answer::Schema;
+use crate::breaker::Breaker;
+use crate::config::InfluxConfig;
+use crate::plan::{self, Ask, Cycle, Meaning};
+use crate::position::{self, Group, Position, STATE_VERSION};
+use crate::query::{Query, Span};
+use crate::reader::Reader;
+use crate::selection::{Entry, Page};
+use crate::settings::Settings;
+use crate::time;
+
+/// A cursor that is so far ahead of our clock passes over what comes with the right time.
+const AHEAD_MAX: i64 = 600_000_000_000;
+
+/// Reads InfluxDB. `docs/sources/influxdb.md` says how.
+#[derive(Debug)]
+pub struct InfluxSource {
+    reader: Reader,
+    staged: Staged<Position>,
+    host: Host,
+    interrupt: Interrupt,
+    poll_interval: Duration,
+    batch_bytes_max: u64,
+    is_verbose: bool,
+    fingerprint: u64,
+    /// A batch was nacked: what was read after it is read again.
+    is_rewound: AtomicBool,
+    run: Mutex<Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    cycle: Cycle,
+    breaker: Breaker,
+    /// After the batch returned last.
+    expected: Option<Position>,
+}
+
+impl Source for InfluxSource {
+    type Config = InfluxConfig;
+    const NAME: &'static str = "influxdb";
+    const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
+
+    async fn open(config: InfluxConfig, context: OpenContext) -> Result<InfluxSource, Error> {
+        let settings = config.check(&context.limits)?;
+        let Settings { from, fingerprint, .. } = settings;
+        let staged = Staged::open(&context, STATE_VERSION, || Position::fresh(from, fingerprint))?;
+        let open_retry = settings.open_retry;
+        report_encryption(&settings, &context.host);
+        let source = InfluxSource {
+            fingerprint,
+            run: Mutex::new(Run {
+                cycle: Cycle::new(&settings.pace),
+                breaker: Breaker::new(settings.breaker.0, settings.breaker.1),
+                expected: None,
+            }),
+            poll_interval: settings.poll_interval,
+            batch_bytes_max: settings.batch_bytes_max,
+            is_verbose: settings.is_verbose,
+            reader: reader(settings).await?,
+            staged,
+            host: context.host,
+            interrupt: context.interrupt,
+            is_rewound: AtomicBool::new(false),
+        };
+        let from = source.head().from;
+        source.reader.probe(&probe(from), open_retry).await?;
+        info!(from = time::text(from), "influxdb source opened");
+        Ok(source)
+    }
+
+    async fn poll(&self) -> Result<Batch, Error> {
+        self.interrupt.race(self.step()).await?
+    }
+
+    async fn on_batch_result(&self, verdict: Verdict) -> Result<(), Error> {
+        match verdict {
+            Verdict::Ack => drop(self.staged.ack()),
+            Verdict::Nack => {
+                self.staged.nack();
+                self.is_rewound.store(true, Ordering::SeqCst);
+            }
+        }
+        Ok(())
+    }
+
+    async fn close(&self) {
+        info!("influxdb source closed");
+    }
+
+    fn describe_state(state: &State) -> Result<Value, Error> {
+        position::describe(state)
+    }
+}
+
+/// Where a page leads.
+enum Step {
+    /// These rows are next.
+    Deliver(Batch, Box<Position>),
+    /// None; from here on.
+    GoOn(Box<Position>),
+}
+
+impl InfluxSource {
+    async fn step(&self) -> Result<Batch, Error> {
+        let mut run = self.run.lock().await;
+        let run = &mut *run;
+        let mut position = self.head();
+        let is_rewound = self.is_rewound.swap(false, Ordering::SeqCst);
+        if is_rewound || run.expected.take().is_some_and(|expected| expected != position) {
+            run.cycle.restart();
+        }
+        loop {
+            if run.cycle.is_over() {
+                run.expected = Some(position.clone());
+                tokio::time::sleep(self.poll_interval).await;
+                run.cycle.restart();
+            }
+            tokio::time::sleep(run.breaker.left()).await;
+            self.reader.client.ready(&self.interrupt).await?;
+            let (now, pace) = (time::now(), self.reader.pace);
+            let ask = run.cycle.next(&position, &pace, self.reader.query.is_generated(), now);
+            let outcome = self.page(run, &ask, &position, now).await;
+            match outcome {
+                Ok(_) => run.breaker.succeeded(),
+                Err(_) => run.breaker.failed(),
+            }
+            match outcome? {
+                Step::Deliver(batch, next) => {
+                    run.expected = Some((*next).clone());
+                    return self.staged.stage(batch, *next);
+                }
+                Step::GoOn(next) => position = *next,
+            }
+        }
+    }
+
+    async fn page(&self, run: &mut Run, ask: &Ask, position: &Position, now: i64) -> Result<Step, Error> {
+        let page = self.reader.read(ask).await?;
+        page.check(self.batch_bytes_max)?;
+        let mut next = position.clone();
+        match plan::meaning(&page, ask.is_inclusive)? {
+            Meaning::Rows => {}
+            Meaning::Group(time) => {
+                debug!(time = time::text(time), "more points of one time than a page holds");
+                next.group = Some(Group { time, after: None });
+                return Ok(Step::GoOn(Box::new(next)));
+            }
+            Meaning::Inclusive => {
+                run.cycle.is_inclusive = true;
+                return Ok(Step::GoOn(Box::new(next)));
+            }
+            Meaning::Short => {
+                run.cycle.grow()?;
+                return Ok(Step::GoOn(Box::new(next)));
+            }
+        }
+        let pace = &self.reader.pace;
+        let (fresh, next, has_forgotten) = plan::after(&page, position, pace);
+        run.cycle.moved(&page, &next, pace, now);
+        let batch = self.batch(&page, &fresh);
+        self.report(&run.cycle, &next, has_forgotten, now);
+        debug!(rows = page.facts.rows, records = batch.len(), "page read");
+        if self.is_verbose {
+            info!(
+                rows = page.facts.rows,
+                records = batch.len(),
+                read_before = time::text(next.from),
+                "page read"
+            );
+        }
+        let next = Box::new(next);
+        Ok(if batch.is_empty() { Step::GoOn(next) } else { Step::Deliver(batch, next) })
+    }
+
+    fn batch(&self, page: &Page, fresh: &[usize]) -> Batch {
+        let entries = || fresh.iter().map(|index| &page.entries[*index]);
+        let bytes = entries().map(Entry::bytes).sum();
+        let mut batch = Batch::with_capacity(self.reader.form.schema(), fresh.len(), bytes);
+        let mut id = String::new();
+        for entry in entries() {
+            let key = page.key(entry);
+            let mut record = batch.add();
+            record.payload(page.payload(entry)).event_time_ns(entry.time);
+            if !key.is_empty() {
+                record.key(key);
+            }
+            if entry.time >= 0 {
+                record.timestamp_ms(entry.time / 1_000_000);
+            }
+            id.clear();
+            entry.write_id(key, &mut id);
+            record.id(&id);
+        }
+        batch
+    }
+
+    /// Tells how far behind it is, and what a person should look at.
+    fn report(&self, cycle: &Cycle, position: &Position, has_forgotten: bool, now: i64) {
+        let behind = if cycle.is_over() { 0 } else { now.saturating_sub(position.from).max(0) };
+        self.host.gauge(Gauge::LagSeconds, behind as f64 / 1e9);
+        if position.from.saturating_sub(now) > AHEAD_MAX {
+            let advice = format!(
+                "a point has the time {}, which is ahead of this machine's clock: points before it that come now are passed over; with \
+                 `query`, add an upper bound such as time < now()",
+                time::text(position.from - 1)
+            );
+            self.check("future_points", CheckStatus::Warn, advice);
+        }
+        // While it reads what is old the window is full all the time, and nothing comes late there.
+        if self.reader.pace.overlap > 0 && cycle.is_over() {
+            let (status, advice) = match has_forgotten {
+                true => (
+                    CheckStatus::Warn,
+                    "more points come within the overlap than overlap_points remembers, so late ones are looked for in a shorter time: \
+                     raise overlap_points, or lower overlap"
+                        .to_owned(),
+                ),
+                false => (CheckStatus::Ok, String::new()),
+            };
+            self.check("overlap", status, advice);
+        }
+    }
+
+    fn check(&self, name: &str, status: CheckStatus, advice: String) {
+        self.host.check(Check { name: name.to_owned(), status, since_ms: None, advice });
+    }
+
+    fn head(&self) -> Position {
+        self.staged.head().fitted(self.fingerprint)
+    }
+}
+
+async fn reader(settings: Settings) -> Result<Reader, Error> {
+    let schema = match &settings.query {
+        Query::Generated(generated) => generated.schema(),
+        Query::Written(_) => Schema::Unknown,
+    };
+    Ok(Reader {
+        client: Client::open(settings.client).await?,
+        endpoint: settings.endpoint,
+        query: settings.query,
+        form: settings.form,
+        pace: settings.pace,
+        retry: settings.retry,
+        schema: Short::new(schema),
+    })
+}
+
+/// A question of one row.
+fn probe(from: i64) -> Ask {
+    let span = Span { low: from, high: Some(time::now().saturating_add(1)), limit: Some(1) };
+    Ask { span, group: None, is_inclusive: false }
+}
+
+fn report_encryption(settings: &Settings, host: &Host) {
+    let is_plain = settings.client.hosts.iter().any(|host| !host.is_tls() && !host.is_loopback());
+    let (status, advice) = match is_plain {
+        true => (CheckStatus::Warn, "credentials and points travel unencrypted: use https in url"),
+        false => (CheckStatus::Ok, ""),
+    };
+    host.check(Check { name: "encrypted".to_owned(), status, since_ms: None, advice: advice.to_owned() });
+}
