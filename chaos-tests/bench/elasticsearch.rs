@@ -16,7 +16,8 @@ use super::{Bench, report, report_most};
 
 const KEY: &str = "documents";
 const SENT: &str = "picomq_connector_messages_sent_total";
-const PAGE: usize = 2_000;
+/// The default of `batch_size`.
+const PAGE: usize = 1_000;
 /// `BENCH_DOCUMENTS` is another number.
 const DOCUMENTS: u32 = 300_000;
 const BULK: u32 = 5_000;
