@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 
 use crate::{Error, Result};
 
+#[path = "../services/python.rs"]
+mod python;
+
 fn path(script: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("services").join(script)
 }
@@ -34,8 +37,5 @@ pub(crate) fn server(script: &str, dir: &Path, port: u16) -> Result<Command> {
 /// # Panics
 /// When they cannot be.
 pub fn of_python(name: &str) -> Command {
-    let output = Command::new(path("python.sh")).output().expect("the script runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let python = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    Command::new(python.with_file_name(name))
+    Command::new(Path::new(python::interpreter()).with_file_name(name))
 }

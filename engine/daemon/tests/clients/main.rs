@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod framing;
+#[path = "../../../../chaos-tests/services/python.rs"]
+mod interpreter;
 mod refusals;
 mod registry;
 #[allow(dead_code, reason = "the other target uses the rest of it")]

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::interpreter::interpreter;
 use crate::support::Folder;
 
 /// Who may ask.
@@ -82,16 +83,6 @@ impl Drop for Registry {
 
 fn script(name: &str) -> String {
     format!("{}/tests/clients/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The interpreter that has the clients, made ready on first use.
-fn interpreter() -> &'static str {
-    static INTERPRETER: OnceLock<String> = OnceLock::new();
-    INTERPRETER.get_or_init(|| {
-        let service = concat!(env!("CARGO_MANIFEST_DIR"), "/../../chaos-tests/services/python.sh");
-        let output = Command::new(service).output().expect("the service script runs");
-        String::from_utf8(checked(service, output)).unwrap().trim().to_owned()
-    })
 }
 
 /// What a program printed; panics with its complaint if it failed.

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../../../chaos-tests/services/python.rs"]
+mod interpreter;
 mod kcat;
 mod oracle;
 mod programs;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 use pico_devbroker::{Config, DevBroker};
+
+use crate::interpreter::interpreter;
 
 /// No client may run longer; `timeout` ends it and its exit code tells.
 const SECONDS_MAX: &str = "90";
@@ -59,16 +60,6 @@ pub(crate) async fn python(broker: &DevBroker, arguments: &[&str]) -> serde_json
     let arguments = [&[script, &address], arguments].concat();
     let interpreter = tokio::task::spawn_blocking(interpreter).await.unwrap();
     serde_json::from_str(&run(interpreter, &arguments, "").await).expect("the script prints JSON")
-}
-
-/// The interpreter that has the client, made ready on first use.
-fn interpreter() -> &'static str {
-    static INTERPRETER: OnceLock<String> = OnceLock::new();
-    INTERPRETER.get_or_init(|| {
-        let service = concat!(env!("CARGO_MANIFEST_DIR"), "/../../chaos-tests/services/python.sh");
-        let output = Command::new(service).output().expect("the service script runs");
-        checked(service, output).trim().to_owned()
-    })
 }
 
 /// All values of a topic in order, read directly.

@@ -7,5 +7,7 @@
 
 mod avro;
 mod flatbuffer;
+#[path = "../../../../chaos-tests/services/python.rs"]
+mod interpreter;
 mod programs;
 mod proto;

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 use serde_json::Value;
+
+use crate::interpreter::interpreter;
 
 /// No program may run longer; `timeout` ends it and its exit code tells.
 const SECONDS_MAX: &str = "90";
@@ -41,16 +42,6 @@ pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Vec<u8> {
 /// Runs a script of this folder; it prints one JSON document.
 pub(crate) fn python(arguments: &[&str], input: &str) -> Value {
     serde_json::from_slice(&run(interpreter(), arguments, input)).expect("the script prints JSON")
-}
-
-/// The interpreter that has the other implementations, made ready on first use.
-fn interpreter() -> &'static str {
-    static INTERPRETER: OnceLock<String> = OnceLock::new();
-    INTERPRETER.get_or_init(|| {
-        let service = concat!(env!("CARGO_MANIFEST_DIR"), "/../../chaos-tests/services/python.sh");
-        let output = Command::new(service).output().expect("the service script runs");
-        String::from_utf8(checked(service, output)).unwrap().trim().to_owned()
-    })
 }
 
 fn checked(what: &str, output: Output) -> Vec<u8> {
