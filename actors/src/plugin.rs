@@ -1,11 +1,9 @@
 //! The plugin's door: one source's instances of one library, over the SDK's border.
 //!
-//! I4 is kept here, whoever asks: an opening waits until the former instance of this source was destroyed, and
-//! fails when that one was leaked.
+//! I4 is kept here, whoever asks and whatever definition the source has by then: an opening waits until the former
+//! instance of this source was destroyed, and fails when that one was leaked.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pico_config::{Definition, Limits};
 use picomq_connector_sdk::Verdict;
@@ -13,7 +11,7 @@ use picomq_connector_sdk::ffi::host::{
     Check, CheckStatus, CommandError, Gauge, HostSink, Instance, Library, LogEvent, Mode, OpenError,
     OpenRequest, PollError, Report, ResolveError, emit,
 };
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::cause::{Cause, OpenFailure, OpenKind};
 use crate::command::AskError;
@@ -44,6 +42,34 @@ pub fn request(
     }
 }
 
+/// Where the one live instance of a source is. Every definition that the source has in its life shares it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// One permit, held from the beginning of an opening until its instance is gone. Closed for good once one leaked.
+    permit: Arc<Semaphore>,
+}
+
+impl Default for Place {
+    /// Nobody is in it.
+    fn default() -> Place {
+        Place { permit: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+impl Place {
+    async fn take(&self) -> Result<OwnedSemaphorePermit, OpenFailure> {
+        self.permit.clone().acquire_owned().await.map_err(|_closed| {
+            let text = "a former instance of this source hangs inside its plugin; restart the engine to run it again";
+            failure(OpenKind::Hung, "plugin.hung", text.to_owned())
+        })
+    }
+
+    /// The instance never ends: no other one follows it in this process.
+    fn close(&self) {
+        self.permit.close();
+    }
+}
+
 /// Opens instances of the library a definition names.
 pub struct LibraryPlugin {
     shared: Arc<Shared>,
@@ -51,19 +77,20 @@ pub struct LibraryPlugin {
 
 struct Shared {
     definition: Arc<Definition>,
-    library: PathBuf,
+    library: Arc<Library>,
     limits: Limits,
-    /// One permit: held by the one live instance.
-    place: Arc<Semaphore>,
-    is_leaked: AtomicBool,
+    place: Place,
 }
 
 impl LibraryPlugin {
-    /// `library` was found by the rules of `path`; it is loaded with the first opening.
-    pub fn new(definition: Arc<Definition>, library: PathBuf, limits: Limits) -> LibraryPlugin {
-        let place = Arc::new(Semaphore::new(1));
-        let is_leaked = AtomicBool::new(false);
-        LibraryPlugin { shared: Arc::new(Shared { definition, library, limits, place, is_leaked }) }
+    /// `definition` was fitted to `library`.
+    pub fn new(
+        definition: Arc<Definition>,
+        library: Arc<Library>,
+        limits: Limits,
+        place: Place,
+    ) -> LibraryPlugin {
+        LibraryPlugin { shared: Arc::new(Shared { definition, library, limits, place }) }
     }
 }
 
@@ -74,10 +101,12 @@ impl PluginFactory for LibraryPlugin {
         checks: CheckSink,
     ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
         let shared = self.shared.clone();
+        let (wanted, unwanted) = oneshot::channel::<()>();
         // A task of its own: the place is given back only by an instance that is gone, also when nobody waits for
-        // the opening any more.
-        let opening = tokio::spawn(async move { shared.open(state, checks).await });
+        // the opening any more. The plugin is told that then, so that the next opening does not wait for its timeout.
+        let opening = tokio::spawn(async move { shared.open(state, checks, unwanted).await });
         Box::pin(async move {
+            let _wanted = wanted;
             match opening.await {
                 Ok(opened) => opened.map(|port| Arc::new(port) as Arc<dyn PluginPort>),
                 Err(panic) => Err(failure(OpenKind::Panicked, "plugin.open", panic.to_string())),
@@ -91,42 +120,30 @@ impl Shared {
         self: Arc<Shared>,
         state: Option<Vec<u8>>,
         checks: CheckSink,
+        mut unwanted: oneshot::Receiver<()>,
     ) -> Result<LibraryPort, OpenFailure> {
-        let place = self.take_place().await?;
-        let path = self.library.clone();
-        let library = match tokio::task::spawn_blocking(move || Library::load(&path)).await {
-            Ok(Ok(library)) => library,
-            Ok(Err(error)) => {
-                return Err(failure(OpenKind::Config, "plugin.not_loaded", with_sources(&error)));
+        let place = tokio::select! {
+            place = self.place.take() => place?,
+            _ = &mut unwanted => {
+                let text = "the opening was called off".to_owned();
+                return Err(failure(OpenKind::Passing, "source.open_cancelled", text));
             }
-            Err(panic) => return Err(failure(OpenKind::Panicked, "plugin.not_loaded", panic.to_string())),
         };
-        let is_pipelined = library.info().capabilities.pipelined;
-        match library.open(self.request(state, checks)).await {
+        let unwanted = async { drop(unwanted.await) };
+        match self.library.open_until(self.request(state, checks), unwanted).await {
             Ok(instance) => Ok(LibraryPort {
                 instance,
-                is_pipelined,
+                is_pipelined: self.library.info().capabilities.pipelined,
                 shared: self,
                 place: Arc::new(Mutex::new(Some(place))),
             }),
             Err(error) => {
                 if matches!(error, OpenError::Hung(_)) {
-                    self.is_leaked.store(true, Ordering::Release);
+                    self.place.close();
                 }
                 Err(open_failure(error))
             }
         }
-    }
-
-    async fn take_place(&self) -> Result<OwnedSemaphorePermit, OpenFailure> {
-        let leaked = || {
-            let text = "a former instance of this source hangs inside its plugin; restart the engine to run it again";
-            failure(OpenKind::Hung, "plugin.hung", text.to_owned())
-        };
-        if self.is_leaked.load(Ordering::Acquire) {
-            return Err(leaked());
-        }
-        self.place.clone().acquire_owned().await.map_err(|_| leaked())
     }
 
     fn request(&self, state: Option<Vec<u8>>, checks: CheckSink) -> OpenRequest {
@@ -137,7 +154,6 @@ impl Shared {
     /// The instance is gone: its place is free, unless it was leaked, which closes the place for good.
     fn give_place_back(&self, place: Option<OwnedSemaphorePermit>, is_leaked: bool) {
         if is_leaked {
-            self.is_leaked.store(true, Ordering::Release);
             self.place.close();
         }
         drop(place);
@@ -244,17 +260,6 @@ fn failure(kind: OpenKind, code: &'static str, message: String) -> OpenFailure {
     OpenFailure { kind, cause: Cause { code, message } }
 }
 
-/// The chain of an error in one line.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
 /// Logs and reports of one source.
 struct SourceSink {
     key: String,
@@ -289,4 +294,23 @@ fn shown(check: Check) -> crate::status::Check {
     };
     let since = check.since_ms.and_then(|ms| u64::try_from(ms).ok());
     crate::status::Check { name: check.name, status, since, advice: check.advice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_for_a_place_gets_none_once_the_instance_in_it_leaked() {
+        let place = Place::default();
+        let held = place.take().await.unwrap();
+        let other = place.clone();
+        let waiting = tokio::spawn(async move { other.take().await.map(drop) });
+        tokio::task::yield_now().await;
+
+        place.close();
+        drop(held);
+
+        assert_eq!(waiting.await.unwrap().unwrap_err().kind, OpenKind::Hung);
+    }
 }

@@ -9,6 +9,7 @@ use chaos_tests::daemon::Daemon;
 use chaos_tests::kafka::Kafka;
 use chaos_tests::launch::Launch;
 use chaos_tests::site::scratch;
+use chaos_tests::wait::wait_for;
 use chaos_tests::workload::Workload;
 
 use crate::stage::{QUICK, Stage, WITHIN, complaint};
@@ -147,6 +148,26 @@ fn a_poll_that_hangs_is_given_up_when_a_restart_meets_it() {
 }
 
 #[test]
+fn an_opening_that_hangs_holds_up_neither_its_neighbour_nor_the_next_opening_b125() {
+    let steps = once("hanging-open", &[("open", 1, "hang")]);
+    // Longer than the story: what waits for it does not end.
+    let (stage, daemon) = stage("hanging-open", &steps, "open_timeout = \"10m\"\n");
+    let began = scratch().join("hanging-open-0.marker");
+    wait_for("an opening that hangs", WITHIN, || match began.exists() {
+        true => Ok(()),
+        false => Err("it did not begin".to_owned()),
+    })
+    .unwrap();
+    assert_undisturbed(&stage, &daemon);
+    assert_eq!(daemon.source("hanging-open").unwrap().status, "starting");
+
+    daemon.command("hanging-open", "restart").unwrap();
+
+    stage.wait_position("hanging-open", 30);
+    assert_eq!(daemon.source("hanging-open").unwrap().status, "running");
+}
+
+#[test]
 fn a_verdict_that_hangs_is_given_up_and_its_ack_is_owed() {
     let steps = once("hanging-ack", &[("ack", 3, "hang")]);
     let (stage, daemon) = stage("hanging-ack", &steps, "verdict_timeout = \"1s\"\n");
@@ -176,6 +197,18 @@ fn a_poll_that_blocks_its_thread_is_stalled_for_good_and_does_not_hold_up_the_en
     daemon.command("blocks", "restart").unwrap();
     daemon.wait_status("blocks", "error", WITHIN).unwrap();
     let position = stage.position("blocks");
+    assert_undisturbed(&stage, &daemon);
+    assert_eq!(stage.position("blocks"), position);
+    // Nor under another definition: the place of the hanging one is the source's, not the definition's.
+    let changed = stage.site.definitions().join("blocks.toml");
+    let text = std::fs::read_to_string(&changed).unwrap();
+    stage.site.define("blocks", &text.replace("name = \"Chaos\"", "name = \"Mended\"")).unwrap();
+    assert_eq!(daemon.request("POST", "/reload").unwrap().status, 200);
+    daemon
+        .wait_source("blocks", "a reload that failed", WITHIN, |view| {
+            view.conditions.iter().any(|condition| condition == "reload_failed")
+        })
+        .unwrap();
     assert_undisturbed(&stage, &daemon);
     assert_eq!(stage.position("blocks"), position);
     daemon.terminate();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pico_config::{Action, Definition, Engine, Finding, Limits, Location, RecordSchema, Severity};
+use pico_config::{Action, Definition, Engine, Finding, Limits, Location, Plugins, RecordSchema, Severity};
 use pico_record::codec::{Codec, SchemaError, registered};
 use pico_record::{RecordPath, RuleError};
 use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
@@ -16,21 +16,34 @@ use crate::plugins::executable_folder;
 pub(crate) fn findings(definition: &Definition, engine: &Engine) -> Vec<Finding> {
     let mut all = properties(definition, engine);
     all.extend(schemas(definition, engine));
-    match library(definition, engine) {
-        Ok(info) => all.extend(fit(&mut definition.clone(), &info)),
-        Err(finding) => all.push(*finding),
+    match fitted(definition, &engine.plugins) {
+        Ok((_, _, findings)) | Err(findings) => all.extend(findings),
     }
     all
 }
 
-fn library(definition: &Definition, engine: &Engine) -> Result<PluginInfo, Box<Finding>> {
-    let path = pico_config::find_plugin(&definition.path, &engine.plugins, &executable_folder());
+/// The library that a definition names, the definition fitted to what it declares, and what is worth a look. Blocks.
+///
+/// # Errors
+/// There is no such library, or the definition does not fit it: everything that was found.
+pub(crate) fn fitted(
+    definition: &Definition,
+    plugins: &Plugins,
+) -> Result<(Definition, Arc<Library>, Vec<Finding>), Vec<Finding>> {
+    let library = library(definition, plugins).map_err(|finding| vec![*finding])?;
+    let mut fitted = definition.clone();
+    let findings = fit(&mut fitted, library.info());
+    if findings.iter().any(Finding::is_error) { Err(findings) } else { Ok((fitted, library, findings)) }
+}
+
+fn library(definition: &Definition, plugins: &Plugins) -> Result<Arc<Library>, Box<Finding>> {
+    let path = pico_config::find_plugin(&definition.path, plugins, &executable_folder());
     let path = path.map_err(|mut finding| {
         finding.location = definition.path_location.clone();
         finding
     })?;
     match Library::load(&path) {
-        Ok(library) => Ok(library.info().clone()),
+        Ok(library) => Ok(library),
         Err(error) => {
             let location = definition.path_location.clone();
             let finding = Finding::new("plugin.not_loaded", Severity::Error, location, chain(&error));

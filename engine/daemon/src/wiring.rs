@@ -1,11 +1,11 @@
 //! Gives every definition its doors: plugin, broker, state store, and what a person asked for.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pico_actors::handle::{AskedStore, BadSource, Entry, SourceSpec};
 use pico_actors::lifecycle::Asked;
-use pico_actors::plugin::LibraryPlugin;
+use pico_actors::plugin::{LibraryPlugin, Place};
 use pico_actors::ports::{
     BoxFuture, Cause, CheckSink, DeliveryFactory, OpenFailure, OpenKind, OpenedDelivery, PluginFactory,
     PluginPort,
@@ -15,10 +15,10 @@ use pico_config::{BadFile, Definition, Engine, Finding, Kafka, Limits, Plugins, 
 use pico_state::AnyStore;
 use picomq_connector_sdk::ffi::host::Library;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::definition_check;
-use crate::error::chain;
-use crate::plugins::executable_folder;
 use crate::registry::SchemaIds;
 
 /// What all sources of the process share.
@@ -28,13 +28,30 @@ pub(crate) struct Wiring {
     kafka: Kafka,
     plugins: Plugins,
     limits: Limits,
+    loading: Loading,
+    /// By folded key; a key that was once seen keeps its own, so that a reload finds whom a former definition left.
+    places: Arc<Mutex<BTreeMap<String, Place>>>,
 }
 
 impl Wiring {
     /// Over this store and this broker.
     pub(crate) fn new(engine: &Engine, store: AnyStore, admin: Admin) -> Wiring {
         let (kafka, plugins) = (engine.kafka.clone(), engine.plugins.clone());
-        Wiring { store, admin, kafka, plugins, limits: engine.limits }
+        Wiring {
+            store,
+            admin,
+            kafka,
+            plugins,
+            limits: engine.limits,
+            loading: Loading::default(),
+            places: Arc::default(),
+        }
+    }
+
+    fn place(&self, key: &SourceKey) -> Place {
+        // Nothing in these few lines can panic half way.
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.entry(key.folded()).or_default().clone()
     }
 
     /// A definition with its doors. Nothing is opened yet.
@@ -44,6 +61,8 @@ impl Wiring {
             definition: definition.clone(),
             plugins: self.plugins.clone(),
             limits: self.limits,
+            loading: self.loading.clone(),
+            place: self.place(&definition.key),
             found: Arc::new(OnceLock::new()),
         };
         let delivery = Delivery {
@@ -65,9 +84,7 @@ impl Wiring {
 
 /// A file that is no definition, so that it is listed with what is wrong with it.
 pub(crate) fn bad_entry(bad: BadFile) -> Entry {
-    let errors: Vec<&Finding> = bad.findings.iter().filter(|finding| finding.is_error()).collect();
-    let code = errors.first().map_or("config.refused", |finding| finding.code);
-    Entry::Bad(BadSource { key: bad.key, path: String::new(), cause: Cause::new(code, summary(&errors)) })
+    Entry::Bad(BadSource { key: bad.key, path: String::new(), cause: cause(&bad.findings) })
 }
 
 /// The plugin that a definition names. It is looked for at each opening until it was found and fitted once, so that a
@@ -76,6 +93,8 @@ struct FoundPlugin {
     definition: Arc<Definition>,
     plugins: Plugins,
     limits: Limits,
+    loading: Loading,
+    place: Place,
     found: Arc<OnceLock<LibraryPlugin>>,
 }
 
@@ -89,50 +108,69 @@ impl PluginFactory for FoundPlugin {
             return plugin.open(state, checks);
         }
         let (definition, limits, found) = (self.definition.clone(), self.limits, self.found.clone());
-        let plugins = self.plugins.clone();
-        let finding = tokio::task::spawn_blocking(move || find(definition, &plugins));
+        let (plugins, place) = (self.plugins.clone(), self.place.clone());
+        let (longest, turn) = (definition.supervision.open_timeout, self.loading.turn(&definition.path));
+        let finding = async move {
+            let turn = turn.acquire_owned().await.expect("nobody closes it");
+            let find = move || {
+                let _turn = turn;
+                find(&definition, &plugins)
+            };
+            tokio::task::spawn_blocking(find).await
+        };
         Box::pin(async move {
-            let (definition, library) = match finding.await {
-                Ok(outcome) => outcome.map_err(|cause| OpenFailure { kind: OpenKind::Config, cause })?,
-                Err(panic) => {
+            let (definition, library) = match timeout(longest, finding).await {
+                Ok(Ok(outcome)) => outcome.map_err(|cause| OpenFailure { kind: OpenKind::Config, cause })?,
+                Ok(Err(panic)) => {
                     let cause = Cause::new("plugin.not_loaded", panic.to_string());
                     return Err(OpenFailure { kind: OpenKind::Panicked, cause });
                 }
+                Err(_elapsed) => {
+                    let text =
+                        format!("the library is not loaded after {longest:?}; restart the engine to free it");
+                    return Err(OpenFailure { kind: OpenKind::Hung, cause: Cause::new("plugin.hung", text) });
+                }
             };
-            let plugin = found.get_or_init(|| LibraryPlugin::new(definition, library, limits));
+            let plugin = found.get_or_init(|| LibraryPlugin::new(definition, library, limits, place));
             plugin.open(state, checks).await
         })
     }
 }
 
-/// The library, and the definition fitted to what it declares. Blocks.
-pub(crate) fn find(
-    definition: Arc<Definition>,
-    plugins: &Plugins,
-) -> Result<(Arc<Definition>, PathBuf), Cause> {
-    let path =
-        pico_config::find_plugin(&definition.path, plugins, &executable_folder()).map_err(|finding| {
-            let hint = finding.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            Cause::new(finding.code, format!("{}{hint}", finding.reason))
-        })?;
-    let library = Library::load(&path).map_err(|error| Cause::new("plugin.not_loaded", chain(&error)))?;
-    let mut fitted = Definition::clone(&definition);
-    let findings = definition_check::fit(&mut fitted, library.info());
-    let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
-    match errors.first() {
-        Some(first) => Err(Cause::new(first.code, summary(&errors))),
-        None => {
-            for finding in &findings {
-                let (code, reason) = (finding.code, finding.summary());
-                tracing::warn!(source = %definition.key, code, reason, "needs a look");
-            }
-            Ok((Arc::new(fitted), path))
-        }
+/// Whose turn it is to have a library looked for. One at a time by `path`: a library that hangs while it is loaded holds
+/// one thread and no other library, and a thousand sources of one that is loaded need no thousand threads.
+#[derive(Clone, Default)]
+struct Loading {
+    turns: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
+}
+
+impl Loading {
+    fn turn(&self, path: &str) -> Arc<Semaphore> {
+        // Nothing in these few lines can panic half way.
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.entry(path.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
     }
 }
 
-fn summary(findings: &[&Finding]) -> String {
-    findings.iter().map(|finding| finding.summary()).collect::<Vec<_>>().join("; ")
+/// The library, and the definition fitted to what it declares; what is worth a look goes to the log. Blocks.
+pub(crate) fn find(
+    definition: &Definition,
+    plugins: &Plugins,
+) -> Result<(Arc<Definition>, Arc<Library>), Cause> {
+    let (fitted, library, findings) =
+        definition_check::fitted(definition, plugins).map_err(|errors| cause(&errors))?;
+    for finding in &findings {
+        let (code, reason) = (finding.code, finding.summary());
+        tracing::warn!(source = %definition.key, code, reason, "needs a look");
+    }
+    Ok((Arc::new(fitted), library))
+}
+
+/// The errors among these as one cause, by the code of the first.
+fn cause(findings: &[Finding]) -> Cause {
+    let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
+    let code = errors.first().map_or("config.refused", |finding| finding.code);
+    Cause::new(code, errors.iter().map(|finding| finding.summary()).collect::<Vec<_>>().join("; "))
 }
 
 /// Store and broker of one source. Both outlive every opening.

@@ -10,19 +10,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pico_actors::plugin;
-use pico_config::{Definition, Engine, Env, ErrorPolicy, Finding, OnRecordError, SourceKey, StateConfig};
+use pico_config::{Definition, Engine, Env, ErrorPolicy, OnRecordError, SourceKey, StateConfig};
 use pico_record::{Ceiling, RecordPath};
 use pico_state::{AnyStore, Borrowed, StateError};
 use picomq_connector_sdk::ffi::host::{Library, Mode, TracingSink};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::chosen;
-use crate::cli::{Cli, DryRunArguments, Format};
+use crate::cli::{Cli, DryRunArguments, Format, URL_DEFAULT};
 use crate::definition_check;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::leave::Exit;
 use crate::output::{self, Stream};
-use crate::plugins::executable_folder;
 use crate::runtime;
 use crate::telemetry::{Logs, start_logs};
 use look::{Looked, Wanted, look};
@@ -46,11 +45,11 @@ pub(crate) fn run(cli: &Cli, arguments: &DryRunArguments) -> Result<Exit, Error>
     Ok(if looked.has_failed() { Exit::Runtime } else { Exit::Ok })
 }
 
-async fn open_and_look(engine: &Engine, mut definition: Definition, wanted: Wanted) -> Result<Looked, Error> {
+async fn open_and_look(engine: &Engine, definition: Definition, wanted: Wanted) -> Result<Looked, Error> {
     let mut path = record_path(&definition, engine)?;
     // Held to the end: a daemon that starts meanwhile waits, and its slot upstream is not taken from under it.
     let (_held, state) = saved(engine, &definition.key).await?;
-    let library = load(engine, &mut definition).await?;
+    let (definition, library) = load(engine, definition).await?;
     let is_pipelined = library.info().capabilities.pipelined;
     let host = Arc::new(TracingSink::new(definition.key.as_str()));
     let request = plugin::request(&definition, &engine.limits, Mode::Inspect, state, host);
@@ -81,7 +80,8 @@ async fn saved(engine: &Engine, key: &SourceKey) -> Result<(Option<Borrowed>, Op
     let (held, saved) = store.borrow(key).await.map_err(|cause| match cause {
         StateError::Locked { .. } => {
             let hint = format!(
-                "stop the source first: curl -X POST {}/sources/{key}/stop, and afterwards …/start",
+                "stop the source first with `pico-connectors stop {key}{0}`, and start it again afterwards with \
+                 `pico-connectors start {key}{0}`",
                 url(engine)
             );
             refused(cause).with_hint(hint)
@@ -91,25 +91,23 @@ async fn saved(engine: &Engine, key: &SourceKey) -> Result<(Option<Borrowed>, Op
     Ok((held, saved.state))
 }
 
+/// How a verb is told where the daemon of this configuration is; nothing where it looks anyway.
 fn url(engine: &Engine) -> String {
-    format!("http://{}", engine.http.address)
+    let scheme = if engine.http.tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}", engine.http.address);
+    if url == URL_DEFAULT { String::new() } else { format!(" --url {url}") }
 }
 
 fn refused(cause: StateError) -> Error {
     Error::environment(cause.code(), "the saved state cannot be used").because(cause)
 }
 
-async fn load(engine: &Engine, definition: &mut Definition) -> Result<Arc<Library>, Error> {
-    let path = pico_config::find_plugin(&definition.path, &engine.plugins, &executable_folder());
-    let path = path.map_err(|mut finding| {
-        finding.location = definition.path_location.clone();
-        Error::Config(vec![*finding])
-    })?;
-    let library = tokio::task::spawn_blocking(move || Library::load(&path))
+async fn load(engine: &Engine, definition: Definition) -> Result<(Definition, Arc<Library>), Error> {
+    let plugins = engine.plugins.clone();
+    let finding = tokio::task::spawn_blocking(move || definition_check::fitted(&definition, &plugins));
+    let found = finding
         .await
-        .map_err(|cause| Error::runtime("plugin.not_loaded", "the plugin did not load").because(cause))?
-        .map_err(|cause| Error::environment("plugin.not_loaded", chain(&cause)))?;
-    let findings = definition_check::fit(definition, library.info());
-    let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
-    if errors.is_empty() { Ok(library) } else { Err(Error::Config(errors)) }
+        .map_err(|cause| Error::runtime("plugin.not_loaded", "the plugin did not load").because(cause))?;
+    let (definition, library, _worth_a_look) = found.map_err(Error::Config)?;
+    Ok((definition, library))
 }

@@ -89,6 +89,9 @@ pub struct Functions {
     /// Starts a command by name with JSON arguments for a source that has no instance; done with JSON in
     /// [`RawOutcome::text`].
     pub maintain: Option<unsafe extern "C" fn(*const RawOpen, RawBytes, RawBytes, RawToken)>,
+    /// Calls the `open` of this token off: it ends soon, as [`outcome::INTERRUPTED`] or as it would have. Without effect
+    /// when it has ended.
+    pub call_off: Option<unsafe extern "C" fn(RawToken)>,
 }
 
 /// The arguments of [`Functions::open`]. All of it is borrowed for the call, except `host`, which stays for ever.
@@ -195,7 +198,7 @@ pub mod outcome {
     pub const PERMANENT: u32 = 3;
     /// It may work later.
     pub const TRANSIENT: u32 = 4;
-    /// The poll was asked to end and has nothing to return.
+    /// The poll was asked to end and has nothing to return, or the opening was called off.
     pub const INTERRUPTED: u32 = 5;
     /// The future was dropped past its timeout.
     pub const TIMED_OUT: u32 = 6;
@@ -427,6 +430,7 @@ impl Functions {
         command: None,
         describe_state: None,
         maintain: None,
+        call_off: None,
     };
 }
 

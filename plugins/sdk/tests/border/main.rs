@@ -6,6 +6,7 @@ mod interrupts;
 mod limits;
 mod loading;
 mod memory;
+mod openings;
 mod panics;
 mod records;
 mod reopening;

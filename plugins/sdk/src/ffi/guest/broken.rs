@@ -9,6 +9,9 @@ pub enum Broken {
     Abi(u32),
     /// Was built with `panic = "abort"`.
     Aborts,
+    /// The call that should answer it never does, on a thread called `hangs`; elsewhere there is none, so that whoever
+    /// lists a folder of these examples comes to an end.
+    Hangs,
     /// There is none.
     Null,
     /// The descriptor is shorter than its ABI asks for.
@@ -25,6 +28,13 @@ pub enum Broken {
 
 /// A descriptor with that fault. Leaked: a descriptor is static.
 pub fn broken(fault: Broken) -> *const Descriptor {
+    // The name as the system knows it: this library has another `std` than the thread.
+    let thread = std::fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
+    if matches!(fault, Broken::Hangs) && thread.trim() == "hangs" {
+        loop {
+            std::thread::park();
+        }
+    }
     let no_functions = Functions { size: size_of::<Functions>() as u32, ..Functions::NONE };
     let mut descriptor = Descriptor {
         abi: ABI,
@@ -36,7 +46,7 @@ pub fn broken(fault: Broken) -> *const Descriptor {
         functions: Box::leak(Box::new(no_functions)),
     };
     match fault {
-        Broken::Null => return std::ptr::null(),
+        Broken::Null | Broken::Hangs => return std::ptr::null(),
         Broken::Abi(abi) => descriptor.abi = abi,
         Broken::Aborts => descriptor.capabilities = 0,
         Broken::Short => descriptor.size = 8,

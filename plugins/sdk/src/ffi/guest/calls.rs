@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::border::{self, BorderSink};
 use super::instance::{Dispatch, Instance, Opening};
+use super::openings::{self, UnderWay};
 use super::outcome::{Completion, Outcome};
 use super::panics::{Ended, caught, run};
 use super::{log, maintenance, runtime, seal};
@@ -30,6 +31,7 @@ pub(super) const fn functions<S: Source>() -> Functions {
         command: Some(command::<S>),
         describe_state: Some(describe_state::<S>),
         maintain: Some(maintain::<S>),
+        call_off: Some(call_off),
     }
 }
 
@@ -39,16 +41,22 @@ unsafe extern "C" fn open<S: Source>(call: *const RawOpen, token: RawToken) {
     border::remember(host);
     start::<S, _>(host, token, || {
         log::install();
+        // Before this call returns, so that whoever calls it off right after finds it.
+        let under_way = UnderWay::begin(token.call);
         // SAFETY: the texts of `call` are alive for this call.
         let (config, opening) = unsafe { (call.config.text(), opening(call)) };
         let scope = opening.context.host.clone();
         log::scoped(scope.clone(), async move {
-            match Instance::<S>::open(&config, opening).await {
+            match Instance::<S>::open(&config, opening, under_way).await {
                 Ok(instance) => Outcome::Opened(INSTANCES.insert(Arc::new(instance))),
                 Err(outcome) => outcome,
             }
         })
     });
+}
+
+unsafe extern "C" fn call_off(token: RawToken) {
+    let _ = caught(|| openings::call_off(token.call));
 }
 
 /// # Safety

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{RwLock, watch};
 use tokio::time::sleep;
 
+use super::openings::UnderWay;
 use super::outcome::Outcome;
 use super::panics::{Ended, caught, run};
 use crate::ffi::abi::outcome;
@@ -77,17 +78,27 @@ pub(super) struct Opening {
 
 impl<S: Source> Instance<S> {
     /// Reads the configuration and opens the source. The failure is ready to be told.
-    pub(super) async fn open(config: &str, opening: Opening) -> Result<Instance<S>, Outcome> {
+    pub(super) async fn open(
+        config: &str,
+        opening: Opening,
+        mut under_way: UnderWay,
+    ) -> Result<Instance<S>, Outcome> {
         let Opening { context, asked, open_timeout, verdict_timeout } = opening;
         let (turns, limits, host) = (context.turns.clone(), context.limits, context.host.clone());
         let config = caught(|| super::config::read::<S::Config>(config)).map_err(Outcome::panicked)??;
-        let source = match run(S::open(config, context), sleep(open_timeout)).await {
+        let late = Outcome::Failed(outcome::TIMED_OUT, format!("not open after {open_timeout:?}"));
+        let unwanted = Outcome::Failed(outcome::INTERRUPTED, "the opening was called off".to_owned());
+        let mut why = late;
+        let until = async {
+            tokio::select! {
+                () = sleep(open_timeout) => {}
+                () = under_way.called_off() => why = unwanted,
+            }
+        };
+        let source = match run(S::open(config, context), until).await {
             Ended::Returned(answer) => answer?,
             Ended::Panicked(text) => return Err(Outcome::panicked(text)),
-            Ended::Dropped => {
-                let text = format!("not open after {open_timeout:?}");
-                return Err(Outcome::Failed(outcome::TIMED_OUT, text));
-            }
+            Ended::Dropped => return Err(why),
         };
         Ok(Instance {
             source: RwLock::new(Some(source)),

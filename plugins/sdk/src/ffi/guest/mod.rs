@@ -7,6 +7,7 @@ pub(crate) mod config;
 mod instance;
 pub(crate) mod log;
 mod maintenance;
+mod openings;
 mod outcome;
 mod panics;
 mod runtime;

@@ -15,6 +15,7 @@ pub(super) struct Calls {
     pub(super) command: Option<unsafe extern "C" fn(u64, RawBytes, RawBytes, RawToken)>,
     pub(super) describe_state: Option<unsafe extern "C" fn(*const HostTable, RawBytes, RawToken)>,
     pub(super) maintain: Option<unsafe extern "C" fn(*const RawOpen, RawBytes, RawBytes, RawToken)>,
+    pub(super) call_off: Option<unsafe extern "C" fn(RawToken)>,
 }
 
 /// A table that ends here lacks only what may be missing.
@@ -52,6 +53,7 @@ impl Calls {
             command: whole.command,
             describe_state: whole.describe_state,
             maintain: whole.maintain,
+            call_off: whole.call_off,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Plugin libraries: loaded once per real path, checked before anything of them is called, never unloaded.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,8 +16,8 @@ use crate::ffi::abi::{ABI, Descriptor, Entry, RawBatch, RawBytes, SYMBOL, capabi
 /// how to release its batch.
 static LIBRARIES: RwLock<Vec<Arc<Library>>> = RwLock::new(Vec::new());
 
-/// One loading at a time, so that a path is loaded once.
-static LOADING: Mutex<()> = Mutex::new(());
+/// One loading at a time of each real path, so that it is loaded once. A library that hangs in it holds up no other.
+static LOADING: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 /// A plugin library that was loaded and fits this engine.
 ///
@@ -56,8 +57,15 @@ impl Library {
     pub fn load(path: &Path) -> Result<Arc<Library>, LoadError> {
         let real =
             path.canonicalize().map_err(|source| LoadError::NotFound { path: path.to_owned(), source })?;
-        let _loading = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all().into_iter().find(|library| library.path == real) {
+        let known = || all().into_iter().find(|library| library.path == real);
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let loading =
+            LOADING.lock().unwrap_or_else(PoisonError::into_inner).entry(real.clone()).or_default().clone();
+        let _loading = loading.lock().unwrap_or_else(PoisonError::into_inner);
+        // Loaded by whoever was first.
+        if let Some(known) = known() {
             return Ok(known);
         }
         let entry = open_file(&real)?;

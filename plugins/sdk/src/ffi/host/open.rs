@@ -11,7 +11,7 @@ use super::error::{OpenError, hung};
 use super::instance::Instance;
 use super::library::Library;
 use crate::ffi::GRACE;
-use crate::ffi::abi::{RawBytes, RawOpen, mode, outcome};
+use crate::ffi::abi::{RawBytes, RawOpen, RawToken, mode, outcome};
 use crate::host::HostSink;
 use crate::{Limits, Mode};
 
@@ -54,19 +54,49 @@ impl Library {
         self: &Arc<Self>,
         request: OpenRequest,
     ) -> impl Future<Output = Result<Instance, OpenError>> + Send + use<> {
+        self.open_until(request, std::future::pending())
+    }
+
+    /// As [`open`](Library::open), but once `unwanted` returns the plugin is told to give the opening up, and has five
+    /// seconds to end it. It may still end well.
+    ///
+    /// # Errors
+    /// As of [`open`](Library::open). One that was given up is [`OpenError::Transient`].
+    pub fn open_until<U: Future<Output = ()> + Send>(
+        self: &Arc<Self>,
+        request: OpenRequest,
+        unwanted: U,
+    ) -> impl Future<Output = Result<Instance, OpenError>> + Send + use<U> {
         let limit = request.open_timeout + GRACE;
-        let answer = start(Arc::clone(self), request);
+        let library = Arc::clone(self);
+        let (token, mut answer) = start(Arc::clone(self), request);
         async move {
-            match timeout(limit, answer).await {
+            let ended = tokio::select! {
+                ended = timeout(limit, &mut answer) => ended,
+                () = unwanted => timeout(library.call_off(token).unwrap_or(limit), answer).await,
+            };
+            match ended {
                 Ok(Ok(opened)) => opened,
                 Ok(Err(_)) => Err(OpenError::Panicked("the plugin lost the call".to_owned())),
                 Err(_) => Err(OpenError::Hung(hung("open", GRACE))),
             }
         }
     }
+
+    /// How long the opening has to end now; `None` for a plugin that cannot be told, whose opening ends in its own time.
+    fn call_off(&self, token: RawToken) -> Option<Duration> {
+        let call_off = self.calls.call_off?;
+        // SAFETY: a call of the checked table; the token is of this library, and a stale one finds nothing there.
+        unsafe { call_off(token) };
+        Some(GRACE)
+    }
 }
 
-fn start(library: Arc<Library>, request: OpenRequest) -> oneshot::Receiver<Result<Instance, OpenError>> {
+/// Starts the call; its token names it until the answer is there.
+fn start(
+    library: Arc<Library>,
+    request: OpenRequest,
+) -> (RawToken, oneshot::Receiver<Result<Instance, OpenError>>) {
     let sink = SinkSlot::new(Arc::clone(&request.host));
     let raw = raw(&request, sink.0);
     let (sender, receiver) = oneshot::channel();
@@ -82,7 +112,7 @@ fn start(library: Arc<Library>, request: OpenRequest) -> oneshot::Receiver<Resul
     );
     // SAFETY: `raw` and what it borrows outlive the call; the host table is static.
     unsafe { (library.calls.open)(&raw, token) };
-    receiver
+    (token, receiver)
 }
 
 /// The request in C layout; it borrows from `request`.

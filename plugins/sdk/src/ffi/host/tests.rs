@@ -105,6 +105,7 @@ static FUNCTIONS: Functions = Functions {
     command: None,
     describe_state: None,
     maintain: None,
+    call_off: None,
 };
 
 fn library() -> Arc<Library> {
