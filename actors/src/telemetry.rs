@@ -41,6 +41,48 @@ pub const TOPICS_CREATED: &str = "picomq_connector_topics_created_total";
 /// Reloads of definitions, by what came of them.
 pub const RELOADS: &str = "picomq_connectors_reloads_total";
 
+/// What came of a reload: the label `outcome` of [`RELOADS`], and the same word in the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadOutcome {
+    /// Something changed.
+    Applied,
+    /// Nothing did.
+    Unchanged,
+    /// A file could not be used; what ran for it runs on.
+    Refused,
+    /// Another plan was confirmed than the present one.
+    Conflict,
+    /// The changed definition of one source did not open, and the former one is opened again.
+    Reverted,
+}
+
+impl ReloadOutcome {
+    /// Every outcome there is.
+    pub const ALL: [ReloadOutcome; 5] = [
+        ReloadOutcome::Applied,
+        ReloadOutcome::Unchanged,
+        ReloadOutcome::Refused,
+        ReloadOutcome::Conflict,
+        ReloadOutcome::Reverted,
+    ];
+
+    /// The word (docs/operations.md).
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReloadOutcome::Applied => "applied",
+            ReloadOutcome::Unchanged => "unchanged",
+            ReloadOutcome::Refused => "refused",
+            ReloadOutcome::Conflict => "conflict",
+            ReloadOutcome::Reverted => "reverted",
+        }
+    }
+
+    /// The counter of this outcome.
+    pub fn counter(self) -> Counter {
+        metrics::counter!(RELOADS, "outcome" => self.as_str())
+    }
+}
+
 /// How far behind its upstream a source says it is.
 pub const SOURCE_LAG_SECONDS: &str = "picomq_connector_source_lag_seconds";
 /// The same in bytes.

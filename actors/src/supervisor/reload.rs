@@ -6,7 +6,7 @@ use super::{SupervisorState, limits_of};
 use crate::checks::Checks;
 use crate::lifecycle::{Input, Order};
 use crate::source::SourceSpec;
-use crate::telemetry;
+use crate::telemetry::ReloadOutcome;
 
 impl SupervisorState {
     pub(super) fn reload(&mut self, spec: SourceSpec) {
@@ -36,7 +36,7 @@ impl SupervisorState {
         let Some(former) = &mut self.former else { return };
         std::mem::swap(former, &mut self.spec);
         self.checks = Checks::new();
-        metrics::counter!(telemetry::RELOADS, "outcome" => "reverted").increment(1);
+        ReloadOutcome::Reverted.counter().increment(1);
         let cause = self.lifecycle.last_error().map(ToString::to_string);
         let version = self.spec.definition.version;
         tracing::error!(version, cause, "a definition did not open; the one before it is opened again");

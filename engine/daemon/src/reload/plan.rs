@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pico_actors::handle::{Item, RunningSource, Step, difference};
+use pico_actors::telemetry::ReloadOutcome;
 use pico_config::{BadFile, Definition, Finding};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -185,14 +186,14 @@ impl Plan {
         self.changes.iter().any(|change| change.action == Action::Refuse)
     }
 
-    /// For the metric.
-    pub(super) fn outcome(&self) -> &'static str {
+    /// What comes of it once it is carried out.
+    pub(super) fn outcome(&self) -> ReloadOutcome {
         if self.is_refused() {
-            "refused"
+            ReloadOutcome::Refused
         } else if self.is_empty() {
-            "unchanged"
+            ReloadOutcome::Unchanged
         } else {
-            "applied"
+            ReloadOutcome::Applied
         }
     }
 

@@ -1,5 +1,6 @@
 //! A reload as an event, for those who listen.
 
+use pico_actors::telemetry::ReloadOutcome;
 use serde_json::{Map, Value, json};
 
 use super::{Plan, Refused, Trigger};
@@ -12,8 +13,8 @@ pub(super) fn tell(trigger: Trigger, outcome: &Result<Plan, Refused>) {
     }
 }
 
-fn fields(trigger: Trigger, outcome: &Result<Plan, Refused>) -> Option<Map<String, Value>> {
-    let told = match outcome {
+fn fields(trigger: Trigger, carried_out: &Result<Plan, Refused>) -> Option<Map<String, Value>> {
+    let (outcome, told) = match carried_out {
         Ok(plan) if plan.is_empty() && trigger == Trigger::Watch => return None,
         Ok(plan) => {
             // Which values changed is for those who ask; here is what became of which source.
@@ -22,15 +23,17 @@ fn fields(trigger: Trigger, outcome: &Result<Plan, Refused>) -> Option<Map<Strin
                 .iter()
                 .map(|change| json!({ "key": change.key, "action": change.action }))
                 .collect();
-            json!({ "outcome": plan.outcome(), "changes": changes, "unchanged": plan.unchanged })
+            (plan.outcome(), json!({ "changes": changes, "unchanged": plan.unchanged }))
         }
         Err(Refused::Unreadable(finding)) => {
-            json!({ "outcome": "refused", "code": finding.code, "reason": finding.summary() })
+            let told = json!({ "code": finding.code, "reason": finding.summary() });
+            (ReloadOutcome::Refused, told)
         }
         Err(Refused::Outdated { .. }) => {
-            json!({ "outcome": "conflict", "reason": "another plan was confirmed than the present one" })
+            let told = json!({ "reason": "another plan was confirmed than the present one" });
+            (ReloadOutcome::Conflict, told)
         }
-        Err(Refused::Ending) => json!({ "outcome": "refused", "reason": "the daemon is shutting down" }),
+        Err(Refused::Ending) => (ReloadOutcome::Refused, json!({ "reason": "the daemon is shutting down" })),
     };
     let Value::Object(mut fields) = told else { return None };
     let word = match trigger {
@@ -38,6 +41,7 @@ fn fields(trigger: Trigger, outcome: &Result<Plan, Refused>) -> Option<Map<Strin
         Trigger::Signal => "signal",
         Trigger::Api => "api",
     };
+    fields.insert("outcome".to_owned(), outcome.as_str().into());
     fields.insert("trigger".to_owned(), word.into());
     Some(fields)
 }
