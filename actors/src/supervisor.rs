@@ -235,7 +235,8 @@ impl Actor for SupervisorActor {
     ) -> Result<(), ActorProcessingErr> {
         // Growing a tree waits for nothing but the spawning of actors.
         if let SupervisorMsg::Opened { epoch, outcome } = message {
-            state.opened(epoch, outcome).await?;
+            // On the heap while it lasts: its place would else be kept for the life of every supervisor, some 12 KiB.
+            Box::pin(state.opened(epoch, outcome)).await?;
         } else {
             let span = state.span.clone();
             span.in_scope(|| state.take(message));

@@ -92,8 +92,9 @@ fn read_path(cx: &mut Context<'_>, fields: &Fields) -> Option<(String, Location)
 type FoundDeadline = (std::time::Duration, Place);
 
 fn read_topics(cx: &mut Context<'_>, fields: &Fields) -> (Vec<TopicBlock>, Option<FoundDeadline>) {
-    let (mut topics, mut deadlines) = (Vec::new(), Vec::new());
-    for item in fields.list("topics") {
+    let blocks = fields.list("topics");
+    let (mut topics, mut deadlines) = (Vec::with_capacity(blocks.len()), Vec::new());
+    for item in blocks {
         if let Checked::Table(block) = &item.value
             && let Some(read) = read_block(cx, block)
         {

@@ -52,7 +52,7 @@ impl Admin {
     /// # Errors
     /// Settings that librdkafka refuses, or no thread to be had.
     pub fn open(kafka: &Kafka) -> Result<Admin, BrokerError> {
-        let connection = Connection::open(&settings::admin(kafka), Arc::new(Slots::new()))?;
+        let connection = Connection::open(&settings::admin(kafka), Arc::new(Slots::new(0)))?;
         let is_reached = Arc::new(AtomicBool::new(false));
         let is_ending = Arc::new(AtomicBool::new(false));
         let reach = Reach {

@@ -42,11 +42,12 @@ enum Line {
 impl KafkaBroker {
     /// The port of a source; opens nothing.
     pub fn new(admin: Admin, settings: BrokerSettings) -> KafkaBroker {
+        let slots = Arc::new(Slots::new(settings.max_in_flight as usize));
         KafkaBroker {
             desk: Arc::new(Desk {
                 plan: Plan::new(settings),
                 admin,
-                slots: Arc::new(Slots::new()),
+                slots,
                 drops_asked: AtomicUsize::new(0),
                 line: Mutex::new(Line::Idle),
             }),

@@ -10,8 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pico_actors::fault;
 use pico_actors::ports::{DeliveryEvent, DeliveryEvents, DeliveryFailure};
 
-/// Batches of one source at a time: the largest window, and as much again for what is being given up.
-const SLOTS: usize = 128;
+/// Batches of one source at a time, at most: the largest window, and as much again for what is being given up.
+const SLOTS_MAX: usize = 128;
+/// At least, whatever the window.
+const SLOTS_MIN: usize = 8;
 
 const SLOT_BITS: u32 = 8;
 const GENERATION_BITS: u32 = 24;
@@ -72,11 +74,13 @@ struct Desk {
 }
 
 impl Slots {
-    pub(crate) fn new() -> Slots {
+    /// For a source with so many batches in flight.
+    pub(crate) fn new(in_flight: usize) -> Slots {
         let slot = || Slot { state: AtomicU64::new(0), open: Mutex::new(None) };
-        let free = (0..SLOTS as u8).rev().collect();
+        let count = in_flight.saturating_mul(2).clamp(SLOTS_MIN, SLOTS_MAX);
+        let free = (0..count as u8).rev().collect();
         Slots {
-            slots: (0..SLOTS).map(|_| slot()).collect(),
+            slots: (0..count).map(|_| slot()).collect(),
             desk: Mutex::new(Desk { free, ..Desk::default() }),
         }
     }

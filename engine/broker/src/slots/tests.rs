@@ -33,7 +33,7 @@ fn the_number_of_a_report_names_slot_generation_and_record() {
 
 #[test]
 fn a_batch_is_settled_by_its_last_report() {
-    let slots = Slots::new();
+    let slots = Slots::new(SLOTS_MAX);
     let (ticket, events) = open(&slots);
     slots.expect(ticket, 3);
 
@@ -49,7 +49,7 @@ fn a_batch_is_settled_by_its_last_report() {
 
 #[test]
 fn only_the_first_failure_of_a_batch_is_told() {
-    let slots = Slots::new();
+    let slots = Slots::new(SLOTS_MAX);
     let (ticket, events) = open(&slots);
 
     slots.fail(ticket, failure("first"));
@@ -62,7 +62,7 @@ fn only_the_first_failure_of_a_batch_is_told() {
 
 #[test]
 fn reports_of_a_batch_given_up_change_nothing() {
-    let slots = Slots::new();
+    let slots = Slots::new(SLOTS_MAX);
     let (ticket, events) = open(&slots);
     slots.expect(ticket, 5);
     slots.abandon(&failure("dropped"));
@@ -81,7 +81,7 @@ fn reports_of_a_batch_given_up_change_nothing() {
 
 #[test]
 fn nothing_of_an_epoch_is_sent_behind_its_failure_however_late_it_comes() {
-    let slots = Slots::new();
+    let slots = Slots::new(SLOTS_MAX);
     let (first, _) = open(&slots);
 
     slots.fail(first, failure("unknown topic"));
@@ -98,8 +98,8 @@ fn nothing_of_an_epoch_is_sent_behind_its_failure_however_late_it_comes() {
 
 #[test]
 fn there_are_as_many_slots_as_said() {
-    let slots = Slots::new();
-    let held: Vec<_> = (0..SLOTS).map(|_| open(&slots)).collect();
+    let slots = Slots::new(SLOTS_MAX);
+    let held: Vec<_> = (0..SLOTS_MAX).map(|_| open(&slots)).collect();
 
     assert!(slots.open(1, Box::new(|_| {})).is_err());
     slots.release(held[5].0, 1);
@@ -110,7 +110,7 @@ fn there_are_as_many_slots_as_said() {
 fn concurrent_reports_settle_each_batch_exactly_once() {
     const REPORTERS: u32 = 4;
     const REPORTS: u32 = 500;
-    let slots = Arc::new(Slots::new());
+    let slots = Arc::new(Slots::new(SLOTS_MAX));
 
     for _ in 0..200 {
         let (ticket, events) = open(&slots);
@@ -127,7 +127,7 @@ fn concurrent_reports_settle_each_batch_exactly_once() {
 
 #[test]
 fn reports_that_race_with_giving_up_still_settle_exactly_once() {
-    let slots = Arc::new(Slots::new());
+    let slots = Arc::new(Slots::new(SLOTS_MAX));
 
     for _ in 0..500 {
         let (ticket, events) = open(&slots);
