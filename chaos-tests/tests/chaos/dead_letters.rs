@@ -4,6 +4,7 @@
 //! compared by hand: every sequence up to the saved position is in its topic or set aside, never neither.
 
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::stage::{Stage, WITHIN, field};
 
 /// Kills in the story of the storm; each leaves the engine about a second.
 const KILLS: u32 = 8;
+const SIGKILL: i32 = 9;
 /// Every so many a record is unroutable.
 const POISONED_EVERY: u64 = 37;
 
@@ -191,10 +193,75 @@ fn a_dry_run_shows_what_fails_leaves_no_trace_and_does_not_take_a_running_source
     stage.wait_position(key, 10);
     let refused = typed(&stage, &["dry-run", key]);
     assert_eq!(refused.status.code(), Some(3), "{}", out(&refused));
-    assert!(out(&refused).contains(&format!("/sources/{key}/stop")), "{}", out(&refused));
+    assert!(out(&refused).contains(&format!("pico-connectors stop {key}")), "{}", out(&refused));
     daemon.command(key, "stop").unwrap();
     daemon.wait_status(key, "stopped", WITHIN).unwrap();
     let position = stage.position(key);
     let looked = typed(&stage, &["dry-run", key, "--records", "2", "--json"]);
     assert_eq!((looked.status.code(), stage.position(key)), (Some(0), position), "{}", out(&looked));
+}
+
+#[test]
+fn a_replay_that_is_killed_loses_no_letter_and_repeats_at_most_its_last_piece() {
+    const LETTERS: u64 = 1_200;
+    /// Letters between two places that are kept, as docs/errors.md says.
+    const PIECE: usize = 500;
+    let key = "letters-killed";
+    let stage = Stage::new(key);
+    let workload = Workload {
+        max_count: Some(LETTERS),
+        batch_min: 100,
+        batch_max: 100,
+        sections: errors(key),
+        ..Workload::script(key, seed(), "", &poison(0..LETTERS, "unroutable"))
+    };
+    stage.define(&workload);
+    let mut daemon = stage.start();
+    stage.wait_position(key, LETTERS);
+    daemon.terminate();
+    assert_eq!(daemon.wait_exit(WITHIN).unwrap().code(), Some(0));
+    let rest = format!("{key}-{}-rest", seed());
+    let mended =
+        workload.definition().replace("{value}\" }", &format!("{{value}}\", fallback = \"{rest}\" }}"));
+    stage.site.define(key, &mended).unwrap();
+    let replay = |failpoints: &str| {
+        let mut command = Command::new(binaries::engine().unwrap());
+        command.arg("--config").arg(stage.site.config()).args(["dead-letters", "replay", key, "--yes"]);
+        command.env("FAILPOINTS", failpoints).output().unwrap()
+    };
+
+    // Within its first piece, then between the delivery of a second piece and its place.
+    for (point, repeats_max) in
+        [("half_enqueued=return", PIECE), ("replay_delivered=1*off->return", 2 * PIECE)]
+    {
+        let killed = replay(point);
+        assert_eq!(killed.status.signal(), Some(SIGKILL), "{point}: {}", out(&killed));
+        assert_repeats(&stage.sequences(&rest), repeats_max);
+    }
+    let before = stage.sequences(&rest).len();
+    assert!(before >= 2 * PIECE, "two pieces were delivered before the second kill, not {before}");
+    let last = replay("");
+    assert_eq!(last.status.code(), Some(0), "{}", out(&last));
+
+    let sent = stage.sequences(&rest);
+    assert!(out(&last).contains("700 of 700 letters"), "the first piece alone is done: {}", out(&last));
+    let distinct: BTreeSet<u64> = sent.iter().copied().collect();
+    assert_eq!(distinct, (0..LETTERS).collect(), "every letter");
+    assert_repeats(&sent, 2 * PIECE);
+    let again = replay("");
+    assert!(out(&again).contains("no dead letter waits"), "{}", out(&again));
+    assert_eq!(stage.sequences(&rest).len(), sent.len());
+}
+
+/// The first copies are in order, and there are at most so many others.
+fn assert_repeats(sent: &[u64], repeats_max: usize) {
+    let (mut seen, mut next) = (BTreeSet::new(), 0);
+    for sequence in sent {
+        if seen.insert(*sequence) {
+            assert_eq!(*sequence, next, "a letter overtook another");
+            next += 1;
+        }
+    }
+    let repeats = sent.len() - seen.len();
+    assert!(repeats <= repeats_max, "{repeats} repeats, at most {repeats_max}");
 }

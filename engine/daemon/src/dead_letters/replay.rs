@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::mpsc;
 
+use pico_actors::fault;
 use pico_actors::ports::{BrokerPort as _, Cause, DeliveryEvent};
 use pico_broker::{Admin, BrokerSettings, Extent, KafkaBroker, Letter, LetterReader, Place};
 use pico_config::{Definition, Engine, Env};
@@ -151,6 +152,7 @@ impl Sending {
             if outcome.is_err() {
                 break;
             }
+            fault::point("replay_delivered");
             piece.iter().for_each(|item| item.move_place(&mut places));
             outcome = reader.keep(&places).map_err(broken);
             if outcome.is_err() {
