@@ -21,6 +21,36 @@ pub fn forbidden_address(address: IpAddr) -> Option<&'static str> {
     }
 }
 
+/// Why `address` is not public, as the end of a sentence: loopback and the ranges of private networks, which a URL that
+/// came through the API may not reach. For what is forbidden to everybody ask [`forbidden_address`].
+pub fn private_address(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(address) => private_v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => private_v4(inner),
+            None if address.is_loopback() => Some(LOOPBACK),
+            // Unique local addresses, and the site-local ones they replaced.
+            None => {
+                let first = address.segments()[0];
+                (first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfec0).then_some(PRIVATE)
+            }
+        },
+    }
+}
+
+const LOOPBACK: &str = "loopback";
+const PRIVATE: &str = "in a private range";
+
+fn private_v4(address: Ipv4Addr) -> Option<&'static str> {
+    if address.is_loopback() {
+        return Some(LOOPBACK);
+    }
+    let [a, b, c, _] = address.octets();
+    // Shared between a provider and its customers (RFC 6598), protocol assignments, benchmarks.
+    let is_inner = (a == 100 && b & 0xc0 == 64) || (a, b, c) == (192, 0, 0) || (a == 198 && b & 0xfe == 18);
+    (address.is_private() || is_inner).then_some(PRIVATE)
+}
+
 fn forbidden_v4(address: Ipv4Addr) -> Option<&'static str> {
     if METADATA_V4.contains(&address) {
         return Some("a cloud's metadata service");
@@ -86,6 +116,33 @@ mod tests {
     fn addresses_of_no_single_machine_are_forbidden() {
         for bad in ["0.0.0.0", "0.1.2.3", "255.255.255.255", "224.0.0.1", "::", "ff02::1"] {
             assert!(is_forbidden(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn loopback_and_private_ranges_are_not_public_in_any_notation() {
+        let is_private = |text: &str| private_address(text.parse().unwrap()).is_some();
+        for inner in [
+            "127.0.0.1",
+            "10.0.0.7",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "100.64.0.1",
+            "198.18.0.1",
+            "192.0.0.8",
+            "::1",
+            "fd12::1",
+            "fec0::1",
+            "::ffff:10.0.0.7",
+            "64:ff9b::a00:7",
+            "2002:7f00:1::1",
+        ] {
+            assert!(is_private(inner), "{inner}");
+        }
+        for public in ["8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.2.1", "2001:db8::1", "2606:4700::1111"]
+        {
+            assert!(!is_private(public), "{public}");
         }
     }
 

@@ -7,7 +7,7 @@ use picomq_connector_sdk::Schema;
 use crate::checked::Fields;
 use crate::context::{Context, Draft};
 use crate::read_schema::folder;
-use crate::record_schema::{RegistryLogin, SchemaRegistry};
+use crate::record_schema::{RegistryLogin, SchemaRegistry, UrlOrigin};
 use crate::rule::Rule;
 use crate::schema_file::read_bytes;
 use crate::secret::Secret;
@@ -36,6 +36,10 @@ pub(crate) fn read_registry(
     if let Some(reason) = reason {
         cx.add(&table.place, Draft::error("config.bad_registry", reason));
     }
+    if schema == Schema::Json {
+        let reason = "records of a json block are not held against the schema in its registry; docs/schemas.md, Registry";
+        cx.add(&table.place, Draft::info("config.json_not_validated", reason));
+    }
     let (url, subject, login) = (url(cx, table), subject(cx, table, rule), login(cx, table));
     let ca_file = table.table("tls").and_then(|tls| tls.text("ca_file")).filter(|(text, _)| !text.is_empty());
     let ca_pem = match ca_file {
@@ -44,7 +48,15 @@ pub(crate) fn read_registry(
     };
     let timeout = table.time("timeout").unwrap_or(TIMEOUT);
     let (url, subject, login) = (url?, subject?, login?);
-    is_known.then_some(SchemaRegistry { url, subject, register, login, ca_pem, timeout })
+    is_known.then_some(SchemaRegistry {
+        url,
+        subject,
+        register,
+        login,
+        ca_pem,
+        timeout,
+        origin: UrlOrigin::Operator,
+    })
 }
 
 fn url(cx: &mut Context<'_>, table: &Fields) -> Option<String> {

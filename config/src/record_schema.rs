@@ -109,6 +109,18 @@ pub struct SchemaRegistry {
     pub ca_pem: Option<Vec<u8>>,
     /// For one request (5 s).
     pub timeout: Duration,
+    /// Who wrote `url`.
+    pub origin: UrlOrigin,
+}
+
+/// Who wrote a URL, which decides where it may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlOrigin {
+    /// Whoever writes the files: anywhere but to a [forbidden address](crate::forbidden_address).
+    Operator,
+    /// A client of the API, where `[limits] private_urls` is false: over https, and to no
+    /// [private address](crate::private_address) either.
+    Api,
 }
 
 /// Who asks a registry.

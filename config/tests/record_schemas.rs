@@ -167,6 +167,19 @@ fn every_key_of_a_registry_is_read() {
 }
 
 #[test]
+fn a_json_block_with_a_registry_says_that_its_records_are_not_validated() {
+    let folder = Folder::with(&[]);
+    let codes = |block: &str| -> Vec<_> {
+        let (definition, findings) = folder.check(block);
+        assert!(definition.is_some());
+        findings.iter().map(|finding| (finding.code, finding.severity)).collect()
+    };
+    let registry = "schema_registry = { url = \"http://r\" }";
+    assert_eq!(codes(registry), [("config.json_not_validated", Severity::Info)]);
+    assert_eq!(codes(&format!("schema = \"avro\"\n{registry}")), []);
+}
+
+#[test]
 fn a_registry_that_cannot_be_asked_is_refused() {
     let folder = Folder::with(&[]);
     let avro = "schema = \"avro\"\navro_schema_json = '\"int\"'\n";

@@ -87,6 +87,15 @@ fn what_is_sent_must_be_a_definition_that_could_run_and_reach_no_further() {
             "config.reference_through_api",
         ),
         (json!({ "path": "/tmp/x", "topics": block }), "config.file_through_api"),
+        (
+            json!({ "path": "libnothing", "topics": block, "plugin_config": { "url": "http://127.0.0.1" } }),
+            "config.private_url_through_api",
+        ),
+        (
+            json!({ "path": "libnothing", "topics": [{
+                "topic": "x", "schema_registry": { "url": "https://localhost" } }] }),
+            "config.private_url_through_api",
+        ),
         (json!({ "path": "libnothing", "topics": block, "key": "b" }), "config.other_key"),
         (
             json!({ "path": "libnothing", "topics": block, "plugin_config": { "token": "***" } }),
@@ -142,4 +151,43 @@ fn a_daemon_may_be_told_not_to_write_definitions() {
     }
     assert_eq!(daemon.send("PUT", "/sources/a/configs/active", "{\"version\": 0}").0, 403);
     assert_eq!(versions(&daemon, "a"), [(0, true)]);
+}
+
+#[test]
+fn a_damaged_pointer_stops_sources_with_versions_and_says_how_to_mend_it_and_nothing_is_lost() {
+    let folder = Folder::new();
+    folder.write("sources/a.toml", &definition("a", "one"));
+    folder.write("sources/source_a_2.toml", &definition("a", "two"));
+    folder.write("sources/b.toml", &definition("b", "other"));
+    let damaged = "[a]\nversion = 0\norigin = \"cut o";
+    folder.write("sources/.active_versions.toml", damaged);
+    let daemon = Daemon::start(&folder);
+
+    let of = |key: &str| read(&daemon, &format!("/sources/{key}"))["last_error"]["message"].to_string();
+    let said = of("a");
+    assert!(said.contains(".active_versions.toml") && said.contains("remove it"), "{said}");
+    assert!(
+        !of("b").contains("active_versions"),
+        "a source without versions has its own worries: {}",
+        of("b")
+    );
+    for (method, path, body) in [
+        ("PUT", "/sources/a/configs/active", "{\"version\": 2}"),
+        ("DELETE", "/sources/a/configs?version=2", ""),
+    ] {
+        let (status, answer) = daemon.send(method, path, body);
+        assert!(status >= 400 && answer.contains("config.bad_pointer"), "{method}: {status} {answer}");
+    }
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("sources/.active_versions.toml")).unwrap(),
+        damaged
+    );
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.contains("config.bad_pointer"), "{log}");
+
+    // The fix that is told: without it the highest version is active, and both are still there.
+    std::fs::remove_file(folder.path().join("sources/.active_versions.toml")).unwrap();
+    assert_eq!(daemon.send("POST", "/reload", "").0, 200);
+    assert_eq!(versions(&daemon, "a"), [(0, false), (2, true)]);
+    assert!(!of("a").contains("active_versions"), "{}", of("a"));
 }

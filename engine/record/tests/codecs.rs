@@ -2,7 +2,7 @@
 
 use pico_config::{
     Action, Limits, Location, RecordSchema, RegistryLogin, Schema, SchemaConversion, SchemaRegistry,
-    SchemaSource, TopicBlock, Transform,
+    SchemaSource, TopicBlock, Transform, UrlOrigin,
 };
 use pico_record::{RecordPath, RuleError, Stage};
 use picomq_connector_sdk::Record;
@@ -31,6 +31,7 @@ fn registered(block: TopicBlock) -> TopicBlock {
         login: RegistryLogin::Nobody,
         ca_pem: None,
         timeout: std::time::Duration::from_secs(1),
+        origin: UrlOrigin::Operator,
     };
     TopicBlock { schema_registry: Some(registry), ..block }
 }

@@ -17,7 +17,8 @@ mod folder;
 mod format;
 mod http;
 mod lease;
-pub use picomq_connector_sdk::http::outbound;
+pub mod outbound;
+mod reach;
 mod slot;
 mod store;
 

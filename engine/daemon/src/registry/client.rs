@@ -1,10 +1,12 @@
 //! One request to a registry.
 
-use pico_config::{RegistryLogin, SchemaRegistry};
+use std::net::IpAddr;
+
+use pico_config::{RegistryLogin, SchemaRegistry, UrlOrigin};
 use pico_state::outbound::{self, reason};
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Certificate, RequestBuilder};
-use url::Url;
+use url::{Host, Url};
 
 use super::answer::{Refusal, Wanted};
 
@@ -16,12 +18,18 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 pub(super) struct Client<'a> {
     inner: reqwest::Client,
+    url: Url,
     registry: &'a SchemaRegistry,
 }
 
 impl Client<'_> {
     pub(super) fn new(registry: &SchemaRegistry) -> Result<Client<'_>, Refusal> {
-        let mut builder = outbound::client(registry.timeout, registry.url.starts_with("https:"));
+        let url = Url::parse(&registry.url)
+            .map_err(|error| Refusal::definite(format!("the url cannot be used: {error}")))?;
+        if let Some(why) = refused(&url, registry.origin) {
+            return Err(Refusal::definite(why));
+        }
+        let mut builder = outbound::client(registry.timeout, url.scheme() == "https", registry.origin);
         if let Some(pem) = &registry.ca_pem {
             let authorities = Certificate::from_pem_bundle(pem).map_err(|error| {
                 Refusal::definite(format!("tls.ca_file holds no certificate in PEM: {}", reason(error)))
@@ -29,7 +37,7 @@ impl Client<'_> {
             builder = builder.tls_certs_only(authorities);
         }
         let inner = builder.build().map_err(|error| Refusal::definite(reason(error)))?;
-        Ok(Client { inner, registry })
+        Ok(Client { inner, url, registry })
     }
 
     /// The id that is wanted.
@@ -51,8 +59,7 @@ impl Client<'_> {
     }
 
     fn request(&self, wanted: &Wanted) -> Result<RequestBuilder, Refusal> {
-        let mut url = Url::parse(&self.registry.url)
-            .map_err(|error| Refusal::definite(format!("the url cannot be used: {error}")))?;
+        let mut url = self.url.clone();
         match url.path_segments_mut() {
             Ok(mut path) => drop(path.pop_if_empty().extend(wanted.path(&self.registry.subject))),
             Err(()) => return Err(Refusal::definite("the url cannot be used: it has no path")),
@@ -70,4 +77,22 @@ impl Client<'_> {
             RegistryLogin::Token(token) => request.bearer_auth(token.expose()),
         })
     }
+}
+
+/// Why a URL of this origin is not asked, if that can be said before its name is resolved.
+fn refused(url: &Url, origin: UrlOrigin) -> Option<String> {
+    let fix = "write it into the file in the folder of definitions, or set [limits] private_urls = true";
+    if origin == UrlOrigin::Api && url.scheme() != "https" {
+        return Some(format!("the url came through the API and is not https; {fix}"));
+    }
+    let address = match url.host()? {
+        Host::Ipv4(address) => IpAddr::V4(address),
+        Host::Ipv6(address) => IpAddr::V6(address),
+        Host::Domain(_) => return None,
+    };
+    let why = outbound::refused_address(origin, address)?;
+    Some(match origin {
+        UrlOrigin::Operator => format!("its address is {why}; nothing of this engine connects there"),
+        UrlOrigin::Api => format!("the url came through the API and its address is {why}; {fix}"),
+    })
 }

@@ -1,6 +1,6 @@
 //! What is asked and what answers mean. Asking a registry itself is in `tests/clients`.
 
-use pico_config::{Location, RecordSchema, RegistryLogin, Rule, SchemaSource};
+use pico_config::{Location, RecordSchema, RegistryLogin, Rule, SchemaSource, UrlOrigin};
 use pico_record::codec::Registered;
 use serde_json::json;
 
@@ -63,6 +63,7 @@ fn block(url: &str) -> TopicBlock {
         login: RegistryLogin::Nobody,
         ca_pem: None,
         timeout: std::time::Duration::from_millis(300),
+        origin: UrlOrigin::Operator,
     };
     let schema = RecordSchema {
         source: SchemaSource::Avro { text: "\"int\"".to_owned() },
@@ -85,4 +86,39 @@ async fn a_registry_that_is_down_is_a_passing_reason() {
 async fn blocks_without_a_registry_ask_nobody() {
     let plain = TopicBlock::new(Rule::Static("t".to_owned()));
     assert_eq!(SchemaIds::of(&[plain.clone(), plain]).get().await, Ok(vec![None, None]));
+}
+
+#[tokio::test]
+async fn a_url_that_came_through_the_api_leads_over_https_to_public_addresses_only() {
+    let through_api = |url: &str| {
+        let mut block = block(url);
+        block.schema_registry.iter_mut().for_each(|registry| registry.origin = UrlOrigin::Api);
+        SchemaIds::of(&[block])
+    };
+    for (scheme, host, why) in [
+        ("http", "registry.example", "not https"),
+        ("https", "127.0.0.1:1", "loopback"),
+        ("https", "[fd12::1]", "in a private range"),
+        ("https", "0x0a000007", "in a private range"),
+        ("https", "169.254.169.254", "metadata services"),
+    ] {
+        let failure = through_api(&format!("{scheme}://{host}")).get().await.unwrap_err();
+        assert_eq!((failure.kind, failure.cause.code), (OpenKind::Config, "registry.refused"), "{host}");
+        assert!(failure.cause.message.contains(why), "{host}: {}", failure.cause.message);
+    }
+    // A name is looked at when it is resolved, so that it cannot lead elsewhere by then.
+    let failure = through_api("https://localhost:1").get().await.unwrap_err();
+    assert!(
+        failure.cause.message.contains("every address of localhost is loopback"),
+        "{}",
+        failure.cause.message
+    );
+}
+
+#[tokio::test]
+async fn no_url_at_all_leads_to_a_metadata_service() {
+    let url = format!("http://{}", "169.254.169.254");
+    let failure = SchemaIds::of(&[block(&url)]).get().await.unwrap_err();
+    assert_eq!(failure.kind, OpenKind::Config);
+    assert!(failure.cause.message.contains("metadata services"), "{}", failure.cause.message);
 }

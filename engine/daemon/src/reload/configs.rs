@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use pico_config::{Finding, Location, Severity, SourceKey, Written};
 use serde_json::{Map, Value};
 
-use super::versions::{Active, Known, file_name, group, hash};
-use super::{Refused, Reloads, foreign};
+use super::foreign::{self, Urls};
+use super::versions::{API_MARK, Active, Known, file_name, group, hash};
+use super::{Refused, Reloads};
 use crate::definition_check;
 
 /// One version of a definition.
@@ -269,7 +270,8 @@ impl Reloads {
         let (definition, mut findings) =
             pico_config::check_definition(&file, &text, &self.shared.config, &self.shared.env);
         // Before anything is said of values: what may not be resolved is not looked into.
-        let foreign = foreign::refusals(&pico_config::written_of(&text), held, &location);
+        let urls = Urls::of(&self.shared.config.limits);
+        let foreign = foreign::refusals(&pico_config::written_of(&text), held, urls, &location);
         if !foreign.is_empty() {
             return Err(NotDone::Invalid(foreign));
         }
@@ -277,7 +279,7 @@ impl Reloads {
             findings.extend(definition_check::findings(definition, &self.shared.config));
         }
         findings.retain(Finding::is_error);
-        if findings.is_empty() { Ok(text) } else { Err(NotDone::Invalid(findings)) }
+        if findings.is_empty() { Ok(format!("{API_MARK}{text}")) } else { Err(NotDone::Invalid(findings)) }
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pico_actors::handle::{Engine as Running, RunningSource};
-use pico_actors::telemetry::RELOADS;
+use pico_actors::telemetry::ReloadOutcome;
 use pico_config::{Definition, DefinitionFile, Definitions, Engine, Env, Finding, Owners};
 use tokio::sync::Mutex;
 
@@ -182,7 +182,7 @@ impl Reloads {
         let prepared = self.prepare(last, running, Texts::Files, trigger.retries_failed()).await;
         let (wanted, plan) = prepared.inspect_err(say_refused)?;
         if expected.is_some_and(|expected| expected != plan.hash) {
-            count("conflict");
+            ReloadOutcome::Conflict.counter().increment(1);
             return Err(Refused::Outdated { now: Box::new(plan) });
         }
         *last = wanted.last(last);
@@ -197,7 +197,7 @@ impl Reloads {
         let entries = wanted.entries(&self.shared.wiring);
         let applied = self.shared.running.apply(entries, trigger.retries_failed()).await;
         applied.map_err(|_ending| Refused::Ending)?;
-        count(plan.outcome());
+        plan.outcome().counter().increment(1);
         Ok(plan)
     }
 
@@ -241,7 +241,7 @@ impl Reloads {
 }
 
 fn say_refused(refused: &Refused) {
-    count("refused");
+    ReloadOutcome::Refused.counter().increment(1);
     match refused {
         Refused::Unreadable(finding) => {
             let reason = finding.summary();
@@ -251,22 +251,15 @@ fn say_refused(refused: &Refused) {
     }
 }
 
-/// Every outcome there is (docs/operations.md).
-const OUTCOMES: [&str; 5] = ["applied", "unchanged", "refused", "conflict", "reverted"];
-
 /// Every series is there from the start: an increase from nothing to one is none to Prometheus.
 fn begin_counting() {
-    for outcome in OUTCOMES {
-        metrics::counter!(RELOADS, "outcome" => outcome).increment(0);
+    for outcome in ReloadOutcome::ALL {
+        outcome.counter().increment(0);
     }
 }
 
-fn count(outcome: &'static str) {
-    metrics::counter!(RELOADS, "outcome" => outcome).increment(1);
-}
-
-/// The definitions that are in force when the process begins. A pointer that cannot be read stops no source without
-/// versions: the folder is taken as it is, and the finding says so.
+/// The definitions that are in force when the process begins. A pointer that cannot be read stops the sources that have
+/// versions, each of which says so, and no other.
 pub(crate) fn at_start(config: &Engine, env: &Env) -> Definitions {
     load(config, env, &|files, adopted| files.adopt(adopted))
 }
@@ -284,7 +277,12 @@ fn load(config: &Engine, env: &Env, adopt: &dyn Fn(&VersionFiles, &Adopted)) -> 
             set::load_chosen(chosen, config, env, &Owners::new())
         }
         Err(finding) => {
-            let mut loaded = pico_config::load_definitions(config, env);
+            let unsure = files.read(config).map(|files| versions::choose_unsure(files, &finding));
+            let mut loaded = match unsure {
+                Ok(chosen) => set::load_chosen(chosen, config, env, &Owners::new()),
+                // The folder itself cannot be read.
+                Err(_) => pico_config::load_definitions(config, env),
+            };
             loaded.warnings.push(*finding);
             loaded
         }

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use pico_actors::handle::{Entry, RunningSource};
 use pico_config::{BadFile, Definition, DefinitionFile, Engine, Env, Finding, Location, Owners};
 
+use super::Last;
+use super::foreign::{self, Urls};
 use super::version_files::VersionFiles;
 use super::versions::{Adopted, Chosen};
-use super::{Last, foreign};
 use crate::wiring::{Wiring, bad_entry};
 
 /// Name of a definition that a client sent and that no source has.
@@ -99,8 +100,9 @@ impl Wanted {
         let mut findings = Vec::new();
         if is_foreign {
             let location = Location::File(definition.file.clone());
-            findings =
-                foreign::refusals(&definition.written, former.map(|former| &former.written), &location);
+            let held = former.map(|former| &former.written);
+            let urls = Urls::of(&ground.config.limits);
+            findings = foreign::refusals(&definition.written, held, urls, &location);
         }
         let is_refused = !findings.is_empty();
         findings.extend((ground.check)(&definition));
@@ -184,11 +186,15 @@ pub(super) fn load_chosen(
     env: &Env,
     owners: &Owners,
 ) -> pico_config::Definitions {
-    let Chosen { files, versions, bad, adopted: _ } = chosen;
+    let Chosen { files, versions, of_api, bad, adopted: _ } = chosen;
     let mut loaded = pico_config::load_files(files, config, env, owners);
     for definition in &mut loaded.good {
         if let Some((_, version)) = versions.get(&definition.file) {
             definition.version = *version;
+        }
+        if let Some(held) = of_api.get(&definition.file).filter(|_| Urls::of(&config.limits) == Urls::Public)
+        {
+            foreign::mark_urls(definition, held);
         }
     }
     for bad in &mut loaded.bad {

@@ -5,11 +5,16 @@
 //! it changed, its content is the next version, and active. A pointer that names what is not there is an error of its
 //! source, never a source that vanished.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pico_config::{BadFile, DefinitionFile, Finding, Location, Severity};
 use serde::{Deserialize, Serialize};
+
+use super::foreign;
+
+/// First line of a version that was written through the API: its URLs are not the operator's.
+pub(super) const API_MARK: &str = "# Written through the API.\n";
 
 /// Name of the file that says which versions are active.
 pub(super) const POINTER_FILE: &str = ".active_versions.toml";
@@ -55,7 +60,9 @@ pub(super) struct Chosen {
     pub(super) files: Vec<DefinitionFile>,
     /// Key and version of the files that are versions.
     pub(super) versions: BTreeMap<PathBuf, (String, u64)>,
-    /// Sources whose active version is not there.
+    /// Of those that were written through the API: every text in the file that people edit.
+    pub(super) of_api: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// Sources of which nobody can say what is in force.
     pub(super) bad: Vec<BadFile>,
     pub(super) adopted: Vec<Adopted>,
 }
@@ -115,6 +122,33 @@ pub(super) fn choose(files: Vec<DefinitionFile>, pointer: &Pointer) -> Chosen {
     chosen
 }
 
+/// Chooses where the pointer cannot be read, for the reason given: a source with versions is in error, because nobody
+/// knows which one is in force; the others are what their files say.
+pub(super) fn choose_unsure(files: Vec<DefinitionFile>, unreadable: &Finding) -> Chosen {
+    let (known, rest) = group(files);
+    let mut chosen = Chosen { files: rest, ..Chosen::default() };
+    for source in known.into_values() {
+        let first = source.original.iter().chain(source.versions.values()).next();
+        match first.filter(|_| !source.versions.is_empty()) {
+            Some(first) => {
+                let (file, key) = (first.file.clone(), source.key);
+                chosen.bad.push(BadFile { file, key, findings: vec![unreadable.clone()] });
+            }
+            None => chosen.files.extend(source.original),
+        }
+    }
+    chosen.files.sort_by(|one, other| one.file.cmp(&other.file));
+    chosen
+}
+
+impl Known {
+    /// Every text in the file that people edit.
+    fn texts(&self) -> BTreeSet<String> {
+        let text = self.original.as_ref().and_then(|original| original.text.as_ref().ok());
+        text.map(|text| foreign::texts(&pico_config::written_of(text))).unwrap_or_default()
+    }
+}
+
 impl Chosen {
     fn add(&mut self, source: &Known, active: Option<&Active>) {
         let highest = source.versions.keys().next_back().copied();
@@ -154,6 +188,9 @@ impl Chosen {
         match source.versions.get(&version) {
             Some(file) => {
                 self.versions.insert(file.file.clone(), (source.key.clone(), version));
+                if file.text.as_ref().is_ok_and(|text| text.starts_with(API_MARK)) {
+                    self.of_api.insert(file.file.clone(), source.texts());
+                }
                 self.files.push(file.clone());
             }
             None => {
@@ -249,6 +286,34 @@ mod tests {
         let keys: Vec<&str> = chosen.bad.iter().map(|bad| bad.key.as_str()).collect();
         assert_eq!((names(&chosen), keys), (vec![], vec!["a", "gone"]));
         assert!(chosen.bad[0].findings[0].reason.contains("version 7 of `a`"));
+    }
+
+    #[test]
+    fn without_a_readable_pointer_sources_with_versions_are_in_error_and_the_others_run() {
+        let files = vec![
+            file("a.toml", "a", ""),
+            file("b.toml", "b", ""),
+            file("source_a_2.toml", "a", ""),
+            file("source_c_1.toml", "c", ""),
+        ];
+        let location = Location::File(PathBuf::from(POINTER_FILE));
+        let why = Finding::new("config.bad_pointer", Severity::Error, location, "damaged");
+        let chosen = choose_unsure(files, &why);
+        let keys: Vec<&str> = chosen.bad.iter().map(|bad| bad.key.as_str()).collect();
+        assert_eq!((names(&chosen), keys), (vec!["b.toml"], vec!["a", "c"]));
+        assert!(chosen.bad.iter().all(|bad| bad.findings == [why.clone()]));
+    }
+
+    #[test]
+    fn a_version_that_came_through_the_api_is_told_from_one_of_the_operator() {
+        let mut of_api = file("source_a_3.toml", "a", "");
+        of_api.text = of_api.text.map(|text| format!("{API_MARK}{text}"));
+        let of_api = vec![file("a.toml", "a", "name = \"inner\"\n"), of_api];
+        let chosen = choose(of_api, &Pointer::new());
+        let held = &chosen.of_api[Path::new("source_a_3.toml")];
+        assert!(held.contains("inner"), "{held:?}");
+        let kept = vec![file("a.toml", "a", ""), file("source_a_3.toml", "a", "")];
+        assert!(choose(kept, &Pointer::new()).of_api.is_empty());
     }
 
     #[test]

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pico_config::{HttpState, LoadMethod, SaveMethod, Secret, SourceKey, StateRetry};
+use pico_config::{HttpState, LoadMethod, SaveMethod, Secret, SourceKey, StateRetry, UrlOrigin};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 
 use super::meaning::{Answer, Attempt, Body};
 use super::record::{Condition, Request};
-use super::resolver::Resolver;
 use crate::error::StateError;
 use crate::format::STATE_BYTES_MAX;
 use crate::outbound::{self, reason};
@@ -31,10 +30,9 @@ impl Client {
     /// No redirects, no proxy of the environment, no retries below ours, and a limit for all it takes.
     pub(super) fn new(settings: HttpState) -> Result<Client, StateError> {
         let failed = |reason: String| StateError::ServerUnusable { origin: settings.url.origin(), reason };
-        let builder = outbound::client(settings.timeout, settings.url.is_tls())
+        let builder = outbound::client(settings.timeout, settings.url.is_tls(), UrlOrigin::Operator)
             .pool_max_idle_per_host(IDLE_MAX)
-            .default_headers(headers(&settings).map_err(failed)?)
-            .dns_resolver(Resolver);
+            .default_headers(headers(&settings).map_err(failed)?);
         let inner = builder.build().map_err(|error| failed(reason(error)))?;
         Ok(Client { inner, settings })
     }

@@ -14,7 +14,6 @@ mod client;
 mod lease;
 mod meaning;
 mod record;
-mod resolver;
 mod retry;
 mod store;
 #[cfg(test)]
