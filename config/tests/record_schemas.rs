@@ -176,7 +176,8 @@ fn a_json_block_with_a_registry_says_that_its_records_are_not_validated() {
     };
     let registry = "schema_registry = { url = \"http://r\" }";
     assert_eq!(codes(registry), [("config.json_not_validated", Severity::Info)]);
-    assert_eq!(codes(&format!("schema = \"avro\"\n{registry}")), []);
+    let avro = "schema = \"avro\"\navro_schema_json = '\"int\"'";
+    assert_eq!(codes(&format!("{avro}\n{registry}")), []);
 }
 
 #[test]
