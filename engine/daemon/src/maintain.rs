@@ -117,9 +117,7 @@ impl Maintenance {
     async fn library(&self) -> Result<(Arc<Definition>, Arc<Library>), Unwilling> {
         let (definition, plugins) = (self.definition.clone(), self.plugins.clone());
         let finding = tokio::task::spawn_blocking(move || {
-            let (definition, path) = wiring::find(definition, &plugins).map_err(|cause| cause.message)?;
-            let library = Library::load(&path).map_err(|error| error.to_string())?;
-            Ok::<_, String>((definition, library))
+            wiring::find(&definition, &plugins).map_err(|cause| cause.message)
         });
         finding.await.map_err(|panic| Unwilling::NoPlugin(panic.to_string()))?.map_err(Unwilling::NoPlugin)
     }
