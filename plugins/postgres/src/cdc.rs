@@ -61,7 +61,8 @@ struct Checked {
     plan: Plan,
     server: Identity,
     sql: Connection,
-    replication: Connection,
+    /// None with `cdc_backend = "peek"`.
+    replication: Option<Connection>,
 }
 
 impl Cdc {
@@ -85,7 +86,9 @@ impl Cdc {
         };
         let checked = cdc.check().await?;
         info!(target = ?cdc.settings.target, slot = cdc.settings.slot, start = ?checked.start, "postgres source opened");
-        checked.replication.close().await;
+        if let Some(replication) = checked.replication {
+            replication.close().await;
+        }
         checked.sql.close().await;
         Ok(cdc)
     }
@@ -145,16 +148,13 @@ impl Cdc {
         let Settings { target, slot, publication, .. } = &self.settings;
         let mut sql = Connection::open(target, Purpose::Sql).await?;
         server::check_wal_level(&mut sql).await?;
-        let explained = |error| server::explained(error, &target.user);
-        let mut replication = Connection::open(target, Purpose::Replication).await.map_err(explained)?;
-        let server = server::identify(&mut replication).await.map_err(explained)?;
         let saved = self.staged.committed();
         let state = match &saved {
             Saved::Cdc(state) => Some(state),
             Saved::Fresh | Saved::Debezium(_) | Saved::Polling(_) => None,
         };
-        let timeline = state.map_or(server.timeline, |state| state.timeline);
-        let switched_at = server::switched_at(&mut replication, timeline, &server).await?;
+        let timeline = state.map(|state| state.timeline);
+        let (replication, server, switched_at) = server::met(&mut sql, &self.settings, timeline).await?;
         let slot = server::slot(&mut sql, slot).await?;
         let start = match &saved {
             Saved::Debezium(taken) => taken.judge(slot.as_ref(), &self.settings, &server)?,
@@ -222,7 +222,7 @@ impl Cdc {
         let (start, exported) = match start {
             Start::Found(lsn) => (lsn, None),
             Start::Create | Start::Intend | Start::Adopt(_) | Start::Resume | Start::Again => {
-                self.create_slot(replication).await?
+                self.create_slot(sql, replication).await?
             }
         };
         info!(slot = self.settings.slot, %start, has_snapshot = exported.is_some(), "the slot is there");
@@ -243,11 +243,18 @@ impl Cdc {
         }
     }
 
-    async fn create_slot(&self, mut replication: Connection) -> Result<(Lsn, Option<Exported>), Error> {
+    async fn create_slot(
+        &self,
+        sql: Connection,
+        replication: Option<Connection>,
+    ) -> Result<(Lsn, Option<Exported>), Error> {
         let is_read = self.settings.snapshot.reads();
-        let command = create_sql(&self.settings, replication.version());
+        let (command, mut connection) = match replication {
+            Some(replication) => (create_sql(&self.settings, replication.version()), replication),
+            None => (create_by_sql(&self.settings, sql.version()), sql),
+        };
         let answer = {
-            let mut creating = std::pin::pin!(replication.simple(&command));
+            let mut creating = std::pin::pin!(connection.simple(&command));
             match timeout(SLOT_PATIENCE, creating.as_mut()).await {
                 Ok(answer) => answer?,
                 Err(_) => {
@@ -261,7 +268,7 @@ impl Cdc {
         let name = answer.text(0, 2).map(str::to_owned);
         let advice = String::new();
         self.host.check(Check { name: "slot".to_owned(), status: CheckStatus::Ok, since_ms: None, advice });
-        Ok((start, name.filter(|_| is_read).map(|name| Exported::new(replication, name))))
+        Ok((start, name.filter(|_| is_read).map(|name| Exported::new(connection, name))))
     }
 
     fn report_waiting(&self) {
@@ -386,5 +393,24 @@ fn create_sql(settings: &Settings, version: u32) -> String {
     format!(
         "CREATE_REPLICATION_SLOT {}{temporary} LOGICAL pgoutput {options}",
         quote::identifier(&settings.slot)
+    )
+}
+
+/// The same with SQL, which exports no snapshot: the rows are read as they are later, and what changed between comes behind them.
+fn create_by_sql(settings: &Settings, version: u32) -> String {
+    if settings.snapshot == SnapshotMode::InitialOnly {
+        // Nothing is streamed, so nothing needs to be held.
+        return "SELECT NULL, CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn() \
+                ELSE pg_catalog.pg_current_wal_flush_lsn() END"
+            .to_owned();
+    }
+    let more = match version {
+        17.. => ", false, false, true",
+        14.. => ", false, false",
+        _ => "",
+    };
+    let slot = quote::literal(&settings.slot);
+    format!(
+        "SELECT slot_name, lsn FROM pg_catalog.pg_create_logical_replication_slot({slot}, 'pgoutput'{more})"
     )
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::client::{Connection, Purpose};
-use crate::config::Mode;
+use crate::config::{CdcBackend, Mode};
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::maintain::Stopped;
@@ -123,7 +123,7 @@ async fn cdc(stopped: &Stopped, sql: &mut Connection, looks: &mut Vec<Look>) -> 
     }
     looks.push(role(sql, &settings.target.user).await?);
     let slot = server::slot(sql, &settings.slot).await?;
-    looks.extend(room(sql, slot.is_some()).await?);
+    looks.extend(room(sql, slot.is_some(), settings.backend).await?);
     looks.push(slot_look(stopped, sql, slot.as_ref()).await);
     if let Some(slot) = &slot {
         looks.push(lag(sql, settings, slot).await?);
@@ -151,7 +151,7 @@ async fn role(sql: &mut Connection, user: &str) -> Result<Look, Error> {
 }
 
 /// Whether there is a place left for our slot and our connection.
-async fn room(sql: &mut Connection, has_slot: bool) -> Result<Vec<Look>, Error> {
+async fn room(sql: &mut Connection, has_slot: bool, backend: CdcBackend) -> Result<Vec<Look>, Error> {
     let answer = sql
         .simple(
             "SELECT (SELECT count(*) FROM pg_catalog.pg_replication_slots)::text, current_setting('max_replication_slots'), \
@@ -172,7 +172,9 @@ async fn room(sql: &mut Connection, has_slot: bool) -> Result<Vec<Look>, Error> 
     if !has_slot {
         full("replication_slots", (number(0), number(1)), "max_replication_slots", "replication slots");
     }
-    full("wal_senders", (number(2), number(3)), "max_wal_senders", "places for replication connections");
+    if backend == CdcBackend::Stream {
+        full("wal_senders", (number(2), number(3)), "max_wal_senders", "places for replication connections");
+    }
     Ok(looks)
 }
 
@@ -197,19 +199,19 @@ async fn judged(
         Saved::Cdc(state) => Some(state),
         Saved::Fresh | Saved::Debezium(_) | Saved::Polling(_) => None,
     };
-    let explained = |error| server::explained(error, &settings.target.user);
-    let mut switched_at = None;
-    let server = match Connection::open(&settings.target, Purpose::Replication).await {
-        Ok(mut replication) => {
-            let server = server::identify(&mut replication).await.map_err(explained)?;
-            let timeline = state.map_or(server.timeline, |state| state.timeline);
-            switched_at = server::switched_at(&mut replication, timeline, &server).await?;
-            replication.close().await;
-            server
+    let timeline = state.map(|state| state.timeline);
+    let (server, switched_at) = match server::met(sql, settings, timeline).await {
+        Ok((replication, server, switched_at)) => {
+            if let Some(replication) = replication {
+                replication.close().await;
+            }
+            (server, switched_at)
         }
         // Told by the look at the role; what can be said of the slot is said all the same.
-        Err(error) if error.code() == Some("42501") => server::identify_by_sql(sql).await?,
-        Err(error) => return Err(explained(error)),
+        Err(error) if error.to_string().starts_with("postgres.replication_role") => {
+            (server::identify_by_sql(sql).await?, None)
+        }
+        Err(error) => return Err(error),
     };
     match saved {
         Saved::Debezium(taken) => taken.judge(slot, settings, &server),

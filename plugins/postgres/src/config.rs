@@ -17,6 +17,9 @@ pub struct PostgresConfig {
     pub(crate) tables: Vec<String>,
     /// Most changes in a batch; at most `[limits] batch_records`.
     pub(crate) batch_size: Option<u32>,
+    /// `stream` (`builtin`): the replication protocol. `peek`: SQL functions, for servers that give no replication connection.
+    #[serde(default)]
+    pub(crate) cdc_backend: CdcBackend,
     /// The replication slot. Default `picomq_slot`.
     pub(crate) slot_name: Option<String>,
     /// The same under its name in the existing runtimes.
@@ -117,6 +120,18 @@ pub struct PostgresConfig {
 pub(crate) enum Mode {
     Cdc,
     Polling,
+}
+
+/// How changes come from the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CdcBackend {
+    /// Over a replication connection.
+    #[default]
+    #[serde(alias = "builtin")]
+    Stream,
+    /// By peeking at the slot with SQL.
+    Peek,
 }
 
 /// What happens to rows that are there before the first change; Debezium's words.

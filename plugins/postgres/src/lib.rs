@@ -14,6 +14,7 @@ mod error;
 mod logical;
 mod lsn;
 mod maintain;
+mod peek;
 mod pgoutput;
 mod polling;
 mod position;

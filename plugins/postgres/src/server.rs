@@ -2,7 +2,7 @@
 
 mod maintenance;
 
-pub(crate) use maintenance::{drop_facts, end_of_log, identify_by_sql, reader_of};
+pub(crate) use maintenance::{drop_facts, end_of_log, identify_by_sql, met, reader_of};
 
 use crate::client::{Connection, Table};
 use crate::error::Error;

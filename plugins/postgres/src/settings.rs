@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use picomq_connector_sdk::{Error, Limits};
 
-use crate::config::{Envelope, Int8Form, Mode, NumericForm, Operation, PostgresConfig, SnapshotMode};
+use crate::config::{
+    CdcBackend, Envelope, Int8Form, Mode, NumericForm, Operation, PostgresConfig, SnapshotMode,
+};
 use crate::debezium;
 use crate::logical::Prefixes;
 use crate::lsn::Lsn;
@@ -32,6 +34,7 @@ const READ_LINGER_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Settings {
     pub(crate) target: Target,
     pub(crate) tables: Tables,
+    pub(crate) backend: CdcBackend,
     pub(crate) slot: String,
     pub(crate) publication: String,
     pub(crate) is_publication_ours: bool,
@@ -116,6 +119,7 @@ impl PostgresConfig {
         Ok(Settings {
             target,
             tables: Tables::parse(&self.tables).map_err(|why| Error::config(format!("tables: {why}")))?,
+            backend: self.cdc_backend,
             slot: self.slot()?,
             publication: self.publication()?,
             is_publication_ours: self.create_publication,

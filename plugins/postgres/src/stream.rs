@@ -17,6 +17,7 @@ use crate::assembler::{Assembled, Assembler, Fed};
 use crate::client::{Connection, Purpose, frame};
 use crate::error::Error;
 use crate::lsn::Lsn;
+use crate::peek::{self, Peeking};
 use crate::pgoutput::{self, Identity, Message, Streamed};
 use crate::position::Position;
 use crate::quote;
@@ -32,6 +33,8 @@ const CONFIRM_EVERY: Duration = Duration::from_millis(100);
 const STATUS_EVERY_MAX: Duration = Duration::from_secs(10);
 /// An idle stream offers its position no more often.
 const IDLE_EVERY: Duration = Duration::from_secs(10);
+/// Peeking offers it sooner: the next peek waits for it.
+const PEEK_IDLE_EVERY: Duration = Duration::from_millis(500);
 /// SQLSTATE 55006, "slot is active", passes soon after we closed a connection; beyond this somebody else reads it.
 const IN_USE_WAIT: Duration = Duration::from_secs(3);
 const IN_USE_RETRY: Duration = Duration::from_millis(50);
@@ -62,7 +65,7 @@ impl Stream {
     /// Starts to stream from `from` and returns once the server agreed.
     pub(crate) async fn start(
         (settings, host): (&Settings, &Host),
-        mut connection: Connection,
+        replication: Option<Connection>,
         from: &Position,
         acked: watch::Receiver<Lsn>,
     ) -> Result<Stream, Error> {
@@ -70,20 +73,16 @@ impl Stream {
         let mut assembler =
             Assembler::new(settings.tables.clone(), settings.records.clone(), settings.cut, from);
         assembler.set_types(server::types(&mut sql).await?);
-        let status_every = status_every(&mut connection).await?;
-        if let Some(memory) = &settings.decoding_work_mem {
-            connection
-                .simple(&format!("SET logical_decoding_work_mem TO {}", quote::literal(memory)))
-                .await?;
-        }
-        refuse_messages(settings, connection.version())?;
-        let command = start_sql(settings, from.commit_end, connection.version());
-        start_replication(&mut connection, &command).await?;
+        refuse_messages(settings, sql.version())?;
+        let Began { connection, peeking, status_every, idle_every } =
+            begin(settings, replication, from.commit_end).await?;
         let (sender, items) = mpsc::channel(AHEAD);
         let (alive, asked) = watch::channel(());
         let now = Instant::now();
         let reader = Reader {
             connection,
+            peeking,
+            idle_every,
             sql,
             settings: settings.clone(),
             host: host.clone(),
@@ -96,7 +95,7 @@ impl Stream {
             status_every,
             next_status: now,
             next_confirm: now,
-            next_idle: now + IDLE_EVERY,
+            next_idle: now + idle_every,
             next_watch: now,
             next_beat: settings.heartbeat_interval.map(|interval| now + interval),
             offered: from.commit_end,
@@ -130,6 +129,31 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// What changes come over, and at which pace.
+struct Began {
+    connection: Connection,
+    peeking: Option<Peeking>,
+    status_every: Duration,
+    idle_every: Duration,
+}
+
+/// Starts to stream, or without a replication connection to peek.
+async fn begin(settings: &Settings, replication: Option<Connection>, from: Lsn) -> Result<Began, Error> {
+    let Some(mut connection) = replication else {
+        let (connection, peeking) = peek::start(settings).await?;
+        let (status_every, idle_every) = (STATUS_EVERY_MAX, PEEK_IDLE_EVERY);
+        return Ok(Began { connection, peeking: Some(peeking), status_every, idle_every });
+    };
+    let status_every = status_every(&mut connection).await?;
+    if let Some(memory) = &settings.decoding_work_mem {
+        let statement = format!("SET logical_decoding_work_mem TO {}", quote::literal(memory));
+        connection.simple(&statement).await?;
+    }
+    let command = start_sql(settings, from, connection.version());
+    start_replication(&mut connection, &command).await?;
+    Ok(Began { connection, peeking: None, status_every, idle_every: IDLE_EVERY })
 }
 
 /// Starts, and waits a little for the server to notice that a former connection of ours is gone.
@@ -178,6 +202,9 @@ async fn status_every(connection: &mut Connection) -> Result<Duration, Error> {
 
 struct Reader {
     connection: Connection,
+    /// The other end of the connection, where nothing streams.
+    peeking: Option<Peeking>,
+    idle_every: Duration,
     /// For questions about tables, which the stream cannot answer.
     sql: Connection,
     settings: Settings,
@@ -221,7 +248,13 @@ impl Reader {
             error = self.read() => Some(error),
         };
         match ended {
-            Some(error) => drop(self.items.send(Err(error)).await),
+            Some(error) => {
+                let why = match &mut self.peeking {
+                    Some(peeking) => peeking.failure().await,
+                    None => None,
+                };
+                drop(self.items.send(Err(why.unwrap_or(error))).await);
+            }
             None => {
                 tokio::join!(self.connection.close(), self.sql.close());
             }
@@ -278,7 +311,7 @@ impl Reader {
                 let permit = permit.map_err(|_| Error::Lost(std::io::ErrorKind::BrokenPipe.into()))?;
                 let assembled = self.assembler.take();
                 self.offered = assembled.position.commit_end;
-                self.next_idle = Instant::now() + IDLE_EVERY;
+                self.next_idle = Instant::now() + self.idle_every;
                 self.first_row = None;
                 permit.send(Ok(if is_ready { Item::Records(assembled) } else { Item::Idle(assembled.position) }));
             }

@@ -155,6 +155,18 @@ impl Connection {
         Ok(())
     }
 
+    /// Over a pipe to something in this process that speaks as a server of `version` would.
+    pub(crate) fn over(pipe: tokio::io::DuplexStream, version: u32) -> Connection {
+        Connection {
+            io: Box::new(pipe),
+            input: BytesMut::new(),
+            output: BytesMut::new(),
+            is_tcp: false,
+            version,
+            place: "a pipe".to_owned(),
+        }
+    }
+
     /// The major version of the server, such as 15.
     pub(crate) fn version(&self) -> u32 {
         self.version

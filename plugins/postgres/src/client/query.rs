@@ -8,6 +8,9 @@ use super::Connection;
 use super::frame::{self, Frame, ResultColumn, tag};
 use crate::error::Error;
 
+/// Code of the binary format.
+const BINARY: i16 = 1;
+
 /// A whole result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -91,10 +94,29 @@ impl Connection {
 
     /// Begins a statement whose rows are read one by one with [`next_row`](Connection::next_row), to the end.
     pub(crate) async fn begin_rows(&mut self, sql: &str, parameters: &[Option<&str>]) -> Result<Rows, Error> {
+        self.begin(sql, parameters, &[]).await
+    }
+
+    /// As [`begin_rows`](Connection::begin_rows), with values in the binary format.
+    pub(crate) async fn begin_binary_rows(
+        &mut self,
+        sql: &str,
+        parameters: &[Option<&str>],
+    ) -> Result<Rows, Error> {
+        self.begin(sql, parameters, &[BINARY]).await
+    }
+
+    async fn begin(
+        &mut self,
+        sql: &str,
+        parameters: &[Option<&str>],
+        results: &[i16],
+    ) -> Result<Rows, Error> {
         self.say(|out| {
             frontend::parse("", sql, [], out).map_err(text)?;
             let formats: [i16; 0] = [];
-            let bound = frontend::bind("", "", formats, parameters, put, formats, out);
+            let results = results.iter().copied();
+            let bound = frontend::bind("", "", formats, parameters, put, results, out);
             bound.map_err(|_| Error::Protocol("a parameter is too long".into()))?;
             frontend::describe(b'P', "", out).map_err(text)?;
             frontend::execute("", 0, out).map_err(text)?;
@@ -124,6 +146,20 @@ impl Connection {
                 _ => return Err(unexpected(&frame)),
             }
         }
+    }
+
+    /// As [`next_row`](Connection::next_row), but a row of more than `bytes_max` is refused before it fills the memory.
+    pub(crate) async fn next_row_within(&mut self, bytes_max: usize) -> Result<Option<Bytes>, Error> {
+        while frame::first(&self.input)?.is_none() {
+            if let Some(bytes) = frame::declared(&self.input).filter(|bytes| *bytes > bytes_max) {
+                return Err(Error::Refused(format!(
+                    "a change of {bytes} bytes comes, more than twice the limit of a batch ([limits] batch_bytes); nothing was \
+                     skipped: raise the limit, or leave the large column out of the publication"
+                )));
+            }
+            self.fill().await?;
+        }
+        self.next_row().await
     }
 
     /// The next message; after an error the rest of the answer is read too, so that the connection stays in step.

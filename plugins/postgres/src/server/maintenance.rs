@@ -1,11 +1,12 @@
 //! What is asked for a person's sake: before a slot is dropped, and when somebody wants to know what is wrong.
 
 use super::{gap, lsn};
-use crate::client::Connection;
+use crate::client::{Connection, Purpose};
+use crate::config::CdcBackend;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::settings::Settings;
-use crate::slot::Identity;
+use crate::slot::{Identity, switch_of};
 use crate::slot_drop::Facts;
 
 /// The end of the log, on a standby of what it has of it.
@@ -35,6 +36,41 @@ pub(crate) async fn identify_by_sql(sql: &mut Connection) -> Result<Identity, Er
         flushed: end_of_log(sql).await?,
         database: text(2)?,
     })
+}
+
+/// Asks the server who it is, over a replication connection unless the source peeks: that connection, the answer, and where the
+/// timeline of the saved state ended, if the server is on a later one.
+pub(crate) async fn met(
+    sql: &mut Connection,
+    settings: &Settings,
+    timeline: Option<u32>,
+) -> Result<(Option<Connection>, Identity, Option<Lsn>), Error> {
+    let Settings { target, backend, .. } = settings;
+    match backend {
+        CdcBackend::Stream => {
+            let explained = |error| super::explained(error, &target.user);
+            let mut replication = Connection::open(target, Purpose::Replication).await.map_err(explained)?;
+            let server = super::identify(&mut replication).await.map_err(explained)?;
+            let timeline = timeline.unwrap_or(server.timeline);
+            let switched_at = super::switched_at(&mut replication, timeline, &server).await?;
+            Ok((Some(replication), server, switched_at))
+        }
+        CdcBackend::Peek => {
+            let server = identify_by_sql(sql).await?;
+            let switched_at = match timeline {
+                Some(timeline) if timeline != server.timeline => history(sql, timeline, &server).await,
+                Some(_) | None => None,
+            };
+            Ok((None, server, switched_at))
+        }
+    }
+}
+
+/// From the history in the server's folder, which not every role may read: then nobody knows where the timeline ended.
+async fn history(sql: &mut Connection, timeline: u32, server: &Identity) -> Option<Lsn> {
+    let file = format!("pg_wal/{:08X}.history", server.timeline);
+    let answer = sql.query("SELECT pg_catalog.pg_read_file($1)", &[Some(&file)]).await.ok()?;
+    switch_of(answer.text(0, 0)?, timeline)
 }
 
 /// How the connection of process `pid` is named.

@@ -7,6 +7,7 @@ mod debezium;
 mod maintenance;
 mod messages;
 mod parallel;
+mod peek;
 mod polling;
 mod reading;
 mod server;
