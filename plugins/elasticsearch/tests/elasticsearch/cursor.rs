@@ -169,14 +169,15 @@ async fn nothing_is_left_open_at_the_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_initial_offset_begins_behind_it_and_a_query_narrows() {
-    for kind in KINDS {
-        let place = Place::with_index(kind, 1, date()).await;
+    // Nanoseconds begin by a query, milliseconds by search_after.
+    for (kind, of) in KINDS.into_iter().flat_map(|kind| [(kind, DATE), (kind, "date_nanos")]) {
+        let place = Place::with_index(kind, 1, json!({ "at": { "type": of } })).await;
         for second in 0..6 {
             place.put(documents(&format!("s{second}-"), 2, &format!("2026-01-01T00:00:0{second}Z"))).await;
         }
         let more = json!({ "initial_offset": "2026-01-01T00:00:02Z", "query": { "term": { "n": 1 } } });
         let mut reading = Reading::open(config(&place, more), None).await;
-        assert_eq!(reading.keys(3).await, ["s3-1", "s4-1", "s5-1"], "{kind:?}");
+        assert_eq!(reading.keys(3).await, ["s3-1", "s4-1", "s5-1"], "{kind:?} {of}");
         reading.nothing().await;
     }
 }

@@ -10,6 +10,11 @@ use crate::reading::{Reading, distinct, with};
 /// A server without points in time whose scrolls have a new name on each page, and where every `lost_every`th page is gone.
 /// Documents are numbers from 0; a search answers those past its floor.
 async fn scrolling(documents: i64, lost_every: u32) -> Stub {
+    refusing(documents, lost_every, 400).await
+}
+
+/// The same, where a wish for a point in time is answered with this status.
+async fn refusing(documents: i64, lost_every: u32, refusal: u16) -> Stub {
     let pages = AtomicU32::new(0);
     Stub::start(move |asked| {
         let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
@@ -36,7 +41,7 @@ async fn scrolling(documents: i64, lost_every: u32) -> Stub {
                 page(first.min(last)..last, Some(format!("{last}.{}.{size}", turn + 1)))
             }
             ("DELETE", "/_search/scroll") => Reply::json(200, r#"{"succeeded":true}"#),
-            _ => Reply::json(400, r#"{"error":"no handler found"}"#),
+            _ => Reply::json(refusal, r#"{"error":"no handler found"}"#),
         }
     })
     .await
@@ -56,6 +61,19 @@ pub(crate) fn page(documents: std::ops::Range<i64>, scroll: Option<String>) -> R
         answer["_scroll_id"] = scroll.into();
     }
     Reply::json(200, answer.to_string())
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_open_a_point_in_time_reads_by_scroll() {
+    let stub = refusing(20, u32::MAX, 403).await;
+    let base = json!({ "index": "docs", "timestamp_field": "at" });
+    let mut reading = Reading::open(with(&stub.url(), base, json!({ "batch_size": 3 })), None).await;
+    assert_eq!(distinct(reading.keys(20).await).len(), 20);
+    assert!(reading.check("pagination").is_some());
+    reading.close().await;
+    let tried =
+        count(&stub.asked(), |asked| asked.target.contains("_pit") || asked.target.contains("point_in_time"));
+    assert_eq!(tried, 2, "both ways, once");
 }
 
 fn count(asked: &[Asked], is_meant: impl Fn(&Asked) -> bool) -> usize {
@@ -90,7 +108,7 @@ async fn the_newest_name_of_a_scroll_is_used_a_lost_one_is_begun_anew_and_each_i
 }
 
 #[tokio::test]
-async fn a_scroll_that_is_always_gone_is_an_error_and_no_endless_loop_b096() {
+async fn a_scroll_whose_second_page_is_always_gone_still_reads_everything_b096() {
     let stub = scrolling(60, 1).await;
     let base = json!({ "index": "docs", "timestamp_field": "at" });
     let mut reading = Reading::open(with(&stub.url(), base, json!({ "batch_size": 3 })), None).await;
