@@ -6,16 +6,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, Value, json};
 
 use crate::http::{self, Answer};
+use crate::kafka::Kafka;
 use crate::ports::free_port;
 use crate::postgres::Postgres;
 use crate::wait::wait_for;
-use crate::{Error, Result, daemon, services};
+use crate::{Error, Result, daemon, services, site};
 
 /// The first start fetches 28 MB with Maven; later ones take ten seconds on a quiet machine.
 const READY_WITHIN: Duration = Duration::from_secs(240);
@@ -75,6 +77,20 @@ impl Connect {
         let mut worker = Self { child, dir: dir.to_owned(), port, bootstrap: bootstrap.to_owned() };
         worker.wait_ready()?;
         Ok(worker)
+    }
+
+    /// The one worker, on the shared Kafka, that the stories of a test binary share. Whoever uses it takes connector names of its own and
+    /// leaves the worker alone; it ends with the process.
+    ///
+    /// # Panics
+    /// When it cannot be started: an absent worker is a failure, not a skip.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Connect> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            let dir = site::scratch().join("connect-shared");
+            Self::start(&dir, &Kafka::shared().bootstrap())
+                .expect("Kafka Connect is needed: see chaos-tests/services")
+        })
     }
 
     /// Makes a connector, or gives it other settings, and waits until its task runs. What the task cannot do at all shows

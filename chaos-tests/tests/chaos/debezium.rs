@@ -31,7 +31,7 @@ fn a_debezium_connector_is_made_stopped_resumed_and_asked_for_its_offsets() {
         .sql("CREATE TABLE kv (id int PRIMARY KEY, v text); INSERT INTO kv VALUES (1, 'a'), (2, 'b')")
         .unwrap();
     let kafka = Kafka::shared();
-    let worker = Connect::start(&scratch().join("debezium-worker"), &kafka.bootstrap()).unwrap();
+    let worker = Connect::shared();
     let name = format!("debezium-{}", fastrand::u32(..));
     let topic = format!("{name}.public.kv");
     let mut reader = LogReader::new(&kafka.bootstrap()).unwrap();

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use chaos_tests::connect::{Connect, debezium};
 use chaos_tests::consumer::{Entry, LogReader};
-use chaos_tests::kafka::Kafka;
 use chaos_tests::postgres::Postgres;
 use chaos_tests::site::scratch;
 use chaos_tests::wait::{pause, wait_for};
@@ -17,6 +16,8 @@ use crate::stage::Stage;
 
 const PAGE: &str = include_str!("../../../docs/migrate-from-debezium.md");
 const SETTLED_WITHIN: Duration = Duration::from_secs(120);
+/// In the place of a table: what `pg_logical_emit_message` writes, in a topic of its own.
+const MESSAGES: &str = "(messages)";
 /// Tables of which the server sends the whole row before.
 const FULL: &[&str] = &["whole", "keyless", "lone"];
 
@@ -229,7 +230,7 @@ impl Comparison {
         for at in 0..theirs.moved.len().max(ours.moved.len()) {
             self.take(&plain("header", theirs.moved.get(at), ours.moved.get(at)));
         }
-        for place in ["before", "after", "source"] {
+        for place in ["before", "after", "source", "message"] {
             match (theirs.value.get(place), ours.value.get(place)) {
                 (Some(Value::Object(theirs)), Some(Value::Object(ours))) => {
                     self.members((table, place, op), theirs, ours)
@@ -289,12 +290,15 @@ impl Side {
     }
 
     fn topic(&self, table: &str) -> String {
-        format!("{}.public.{}", self.prefix, table.replace(' ', "_"))
+        match table {
+            MESSAGES => format!("{}.message", self.prefix),
+            _ => format!("{}.public.{}", self.prefix, table.replace(' ', "_")),
+        }
     }
 
     /// Waits for the row of a table with this id. What stands in front of it is not parsed each time.
     fn wait_row<T>(&mut self, table: &str, id: usize, alive: impl Fn() -> chaos_tests::Result<T>) {
-        let topics: Vec<String> = NAMES.iter().map(|table| self.topic(table)).collect();
+        let topics: Vec<String> = NAMES.iter().chain([&MESSAGES]).map(|table| self.topic(table)).collect();
         let (topic, sign) = (self.topic(table), format!("\"after\":{{\"id\":{id},"));
         let is_it = |entry: &Entry| {
             let payload = entry.payload.as_deref().unwrap_or_default();
@@ -333,9 +337,10 @@ fn definition(key: &str, name: &str, url: &str) -> String {
     let tables: Vec<String> = NAMES.iter().map(|table| format!("public.{table}")).collect();
     format!(
         "type = \"source\"\nkey = \"{key}\"\nenabled = true\nname = \"Beside Debezium\"\npath = \"picomq_connector_postgres_source\"\n\n\
-         [[topics]]\ntopic = {{ strategy = \"header\", header = \"picomq.table\", template = \"ours-{name}.{{header:picomq.schema}}.{{value}}\", illegal = \"replace\" }}\n\
+         [[topics]]\ntopic = {{ strategy = \"header\", header = \"picomq.table\", template = \"ours-{name}.{{header:picomq.schema}}.{{value}}\", illegal = \"replace\", fallback = \"ours-{name}.message\" }}\n\
          create_topics = true\n\n\
          [plugin_config]\nconnection_string = \"{url}\"\nmode = \"cdc\"\nslot_name = \"ours\"\ntables = {tables:?}\nenvelope = \"debezium\"\n\
+         capture_operations = [\"INSERT\", \"UPDATE\", \"DELETE\", \"MESSAGE\"]\n\
          topic_prefix = \"{name}\"\n"
     )
 }
@@ -359,8 +364,7 @@ fn records_are_debeziums_but_for_what_the_page_lists() {
     let server = Postgres::start(&scratch().join("debezium-envelope-server"), 15).unwrap();
     let run = |sql: &str| drop(server.sql(sql).unwrap_or_else(|error| panic!("{error}\n{sql}")));
     prepare(&run);
-    let (kafka, name) = (Kafka::shared(), format!("envelope-{}", fastrand::u32(..)));
-    let worker = Connect::start(&scratch().join("debezium-envelope-worker"), &kafka.bootstrap()).unwrap();
+    let (worker, name) = (Connect::shared(), format!("envelope-{}", fastrand::u32(..)));
     let tables: Vec<String> = NAMES.iter().map(|table| format!("public.{table}")).collect();
     worker
         .create(&name, &debezium(&server, &name, &tables.join(","), &[("poll.interval.ms", "10")]))
@@ -382,7 +386,8 @@ fn records_are_debeziums_but_for_what_the_page_lists() {
     }
 
     let mut comparison = Comparison::default();
-    for table in NAMES {
+    assert_eq!(theirs.records(MESSAGES).len(), 2);
+    for table in NAMES.iter().chain([&MESSAGES]) {
         comparison.table(table, theirs.records(table), ours.records(table));
     }
     let Comparison { met, strange } = comparison;

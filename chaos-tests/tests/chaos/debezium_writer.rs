@@ -300,6 +300,8 @@ const CHANGES: &[&str] = &[
      '2024-01-01 00:00:00+00')",
     "INSERT INTO digits (id, f, b16, b1) VALUES (2, B'1', B'0000000000000001', B'1'), (3, B'0', B'0000000100000000', B'0')",
     "TRUNCATE simple",
+    "SELECT pg_logical_emit_message(true, 'outbox', 'said in a transaction')",
+    "SELECT pg_logical_emit_message(false, 'outbox', 'said at once')",
     "UPDATE toasted SET v = 2",
     "UPDATE toasted SET id = 2",
     "ALTER TABLE simple ADD z text DEFAULT 'zz'; INSERT INTO simple VALUES (9, 9, 9, 'x', 'y')",

@@ -11,13 +11,9 @@ impl Settings {
     pub(crate) fn put_message(&self, out: &mut impl Out, said: &Logical<'_>) {
         let now = Moment::now();
         let time = said.transaction.map_or(&now, |inside| inside.time);
-        let times = |time: &Moment| {
-            [("ms", time.as_millisecond()), ("us", time.as_microsecond()), ("ns", time.as_nanosecond())]
-        };
-        out.put(b"{\"op\":\"m\"");
-        for (unit, number) in times(&now) {
-            out.put(format!(",\"ts_{unit}\":{number}").as_bytes());
-        }
+        // Without the finer times that a change has, as Debezium has it.
+        out.put(b"{\"op\":\"m\",\"ts_ms\":");
+        put_integer(out, now.as_millisecond());
         out.put(&self.source);
         put_integer(out, time.as_millisecond());
         out.put(b",\"snapshot\":\"false");
@@ -27,9 +23,10 @@ impl Settings {
         out.put(b"\\\",\\\"");
         put_lsn(out, said.at);
         out.put(b"\\\"]\"");
-        for (unit, number) in &times(time)[1..] {
-            out.put(format!(",\"ts_{unit}\":{number}").as_bytes());
-        }
+        out.put(b",\"ts_us\":");
+        put_integer(out, time.as_microsecond());
+        out.put(b",\"ts_ns\":");
+        put_integer(out, time.as_nanosecond());
         out.put(b",\"schema\":\"\",\"table\":\"\",\"txId\":");
         match said.transaction {
             Some(inside) => put_integer(out, i64::from(inside.xid)),
