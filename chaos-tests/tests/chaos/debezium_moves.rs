@@ -135,6 +135,35 @@ fn total(changes: &Changes) -> usize {
     changes.values().map(Vec::len).sum()
 }
 
+/// From the place `over` on everything is ours, and what repeats is what the offset does not cover.
+fn assert_moved_over(topic: &Topic, over: usize, offset: &Value) {
+    assert!(
+        topic.seen[over..].iter().all(|seen| seen.is_ours)
+            && topic.seen[..over].iter().all(|seen| !seen.is_ours)
+    );
+    let repeated = topic.repeated(over);
+    eprintln!("over: repeated by transaction: {repeated:?}");
+    // Debezium writes its offset when it stops. Should its worker have no time for that, it would repeat what follows the offset too.
+    let is_of_offset = |transaction: &Option<u64>| {
+        let mut of_it = topic.seen.iter().filter(|seen| seen.transaction == *transaction);
+        *transaction == offset["txId"].as_u64()
+            || of_it.all(|seen| Some(seen.change.lsn) > offset["lsn"].as_u64())
+    };
+    assert!(
+        repeated.keys().all(is_of_offset),
+        "of one transaction the changes come again: {repeated:?}, {offset}"
+    );
+}
+
+/// Every change of the ledger is there, those of a key in their order, and nothing else.
+fn assert_complete(topic: &Topic, right: &Changes) {
+    let changes = topic.changes();
+    for (key, right) in right {
+        assert_eq!(changes.get(key), Some(right), "key {key}");
+    }
+    assert_eq!(changes.len(), right.len(), "changes of keys that were never written");
+}
+
 #[test]
 fn a_running_debezium_is_moved_over_under_writes_and_back_and_nothing_is_lost() {
     let server = Postgres::start(&scratch().join("debezium-moves-server"), 15).unwrap();
@@ -172,23 +201,7 @@ fn a_running_debezium_is_moved_over_under_writes_and_back_and_nothing_is_lost() 
     define(true);
     assert_eq!(daemon.request("POST", "/reload").unwrap().status, 200);
     topic.wait("changes by us", |topic| topic.seen.len() >= over + ENOUGH);
-    assert!(
-        topic.seen[over..].iter().all(|seen| seen.is_ours)
-            && topic.seen[..over].iter().all(|seen| !seen.is_ours)
-    );
-    let repeated = topic.repeated(over);
-    eprintln!("over: repeated by transaction: {repeated:?}");
-    let offset = &offsets[0]["offset"];
-    // Debezium writes its offset when it stops. Should its worker have no time for that, it would repeat what follows the offset too.
-    let is_of_offset = |transaction: &Option<u64>| {
-        let mut of_it = topic.seen.iter().filter(|seen| seen.transaction == *transaction);
-        *transaction == offset["txId"].as_u64()
-            || of_it.all(|seen| Some(seen.change.lsn) > offset["lsn"].as_u64())
-    };
-    assert!(
-        repeated.keys().all(is_of_offset),
-        "of one transaction the changes come again: {repeated:?}, {offset}"
-    );
+    assert_moved_over(&topic, over, &offsets[0]["offset"]);
 
     // And back: without its old offset Debezium goes on where the slot stands.
     daemon.terminate();
@@ -214,10 +227,6 @@ fn a_running_debezium_is_moved_over_under_writes_and_back_and_nothing_is_lost() 
     );
     eprintln!("back: repeated by transaction: {repeated:?}");
 
-    let changes = topic.changes();
-    for (key, right) in &right {
-        assert_eq!(changes.get(key), Some(right), "key {key}");
-    }
-    assert_eq!(changes.len(), right.len(), "changes of keys that were never written");
+    assert_complete(&topic, &right);
     worker.delete(&name).unwrap();
 }
