@@ -2,7 +2,7 @@
 //! alternating pairs on one real Kafka, and the engine's footprint. Ratios of one run count, not single figures: the
 //! machine is shared by broker, client and everything else.
 //!
-//! `cargo bench -p chaos-tests -- [throughput] [fanout] [footprint] [outage] [webhook] [elasticsearch]`, all of them without a name; `bare` is
+//! `cargo bench -p chaos-tests -- [throughput] [fanout] [footprint] [outage] [webhook] [elasticsearch] [influxdb]`, all of them without a name; `bare` is
 //! the bare loop alone, to know the machine.
 //! `BENCH_SECONDS` is the length of each measurement (8), `BENCH_PAIRS` the number of pairs (3). The broker keeps its
 //! log in memory (`BENCH_LOG_DIR`, default /dev/shm) so that its writes do not disturb the state's syncs; the state
@@ -19,6 +19,7 @@ mod bare;
 mod elasticsearch;
 mod engine;
 mod footprint;
+mod influxdb;
 mod webhook;
 
 use std::fs;
@@ -96,6 +97,9 @@ fn main() {
     }
     if wants("elasticsearch") {
         good &= elasticsearch::documents(&bench);
+    }
+    if wants("influxdb") {
+        good &= influxdb::points(&bench);
     }
     drop(bench);
     let _ = fs::remove_dir_all(&log_dir);

@@ -12,6 +12,8 @@ use crate::selection::{Page, Room, Want};
 pub(crate) struct Pace {
     /// Of a page.
     pub(crate) room: Room,
+    /// Of a page that looks back: most of its rows are known.
+    pub(crate) look: Room,
     /// Of a piece of a group.
     pub(crate) piece: Room,
     /// Points may come so many nanoseconds late; 0 does not look for them.
@@ -36,6 +38,8 @@ impl Pace {
 pub(crate) struct Ask {
     pub(crate) span: Span,
     pub(crate) group: Option<Group>,
+    /// It begins before the cursor.
+    pub(crate) is_look: bool,
     pub(crate) is_inclusive: bool,
 }
 
@@ -43,7 +47,11 @@ impl Ask {
     /// What is taken of its answer, when `cursor` and `limit` went into it.
     pub(crate) fn want(&self, pace: &Pace, cursor: Option<i64>, limit: Option<u64>) -> Want {
         let group = self.group.as_ref().map(|group| group.after);
-        let room = if group.is_some() { pace.piece } else { pace.room };
+        let room = match (group, self.is_look) {
+            (Some(_), _) => pace.piece,
+            (None, true) => pace.look,
+            (None, false) => pace.room,
+        };
         Want { low: self.span.low, high: self.span.high, group, room, limit, cursor }
     }
 }
@@ -151,7 +159,7 @@ impl Cycle {
         if let Some(group) = position.group.clone() {
             let limit = (!is_generated).then_some(self.group_limit);
             let span = Span { low: group.time, high: Some(group.time.saturating_add(1)), limit };
-            return Ask { span, group: Some(group), is_inclusive: self.is_inclusive };
+            return Ask { span, group: Some(group), is_look: false, is_inclusive: self.is_inclusive };
         }
         if self.low.is_none() {
             self.looked = Some(position.from);
@@ -160,12 +168,15 @@ impl Cycle {
         let until = pace.is_until_now.then(|| now.saturating_add(1));
         let short = low.max(crate::time::MIN).saturating_add(self.width);
         let high = until.map(|until| if pace.has_short_spans { until.min(short) } else { until });
-        let span = Span { low, high, limit: Some(pace.room.records as u64) };
-        Ask { span, group: None, is_inclusive: self.is_inclusive }
+        let is_look = low < position.from;
+        let room = if is_look { pace.look } else { pace.room };
+        let span = Span { low, high, limit: Some(room.records as u64) };
+        Ask { span, group: None, is_look, is_inclusive: self.is_inclusive }
     }
 
-    /// Moves on after rows. `position` is the one after them.
-    pub(crate) fn moved(&mut self, page: &Page, position: &Position, pace: &Pace, now: i64) {
+    /// Moves on after the rows of `page`.
+    pub(crate) fn moved(&mut self, page: &Page, outcome: &Outcome, pace: &Pace, now: i64) {
+        let position = &outcome.position;
         self.is_inclusive |= page.facts.has_cursor;
         let want = &page.want;
         if want.group.is_some() {
@@ -175,7 +186,7 @@ impl Cycle {
             return;
         }
         let is_short = |high: i64| pace.has_short_spans && high <= now;
-        match (page.horizon, want.high) {
+        match (outcome.horizon, want.high) {
             (Some(horizon), _) => {
                 self.width = horizon.saturating_sub(want.low).max(WIDTH_MIN);
                 self.low = Some(horizon);
@@ -195,29 +206,49 @@ impl Cycle {
     }
 }
 
-/// Which entries of a page are new, and where reading stands after it. The last answer: whether points of the overlap had to
-/// be forgotten.
-pub(crate) fn after(page: &Page, position: &Position, pace: &Pace) -> (Vec<usize>, Position, bool) {
+/// What a page brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Which of its entries are new.
+    pub(crate) fresh: Vec<usize>,
+    /// Where reading stands after them.
+    pub(crate) position: Position,
+    /// Points within the overlap had to be forgotten.
+    pub(crate) has_forgotten: bool,
+    /// Times from here on are left for the next page.
+    pub(crate) horizon: Option<i64>,
+}
+
+/// Tells which entries of a page are new, and where reading stands after it.
+pub(crate) fn outcome(page: &Page, position: &Position, pace: &Pace) -> Outcome {
     let marks = page.marks();
-    let (mut fresh, mut read) = (Vec::with_capacity(marks.len()), Vec::new());
+    let (mut fresh, mut read) = (Vec::new(), Vec::new());
+    let mut horizon = page.horizon;
     for (index, (entry, mark)) in page.entries.iter().zip(&marks).enumerate() {
         let seen = Seen::new(entry.time, *mark);
-        if entry.time >= position.from || !position.has(&seen) {
-            fresh.push(index);
-            read.push(seen);
+        if entry.time < position.from && position.has(&seen) {
+            continue;
         }
+        // A look back takes larger pages than a batch may be: the batch ends between two times.
+        let last = fresh.last().map(|last: &usize| page.entries[*last].time);
+        let is_full = page.want.group.is_none() && fresh.len() >= pace.room.records;
+        if is_full && last.is_some_and(|last| last < entry.time) {
+            horizon = Some(entry.time);
+            break;
+        }
+        fresh.push(index);
+        read.push(seen);
     }
     let mut next = position.clone();
-    let last = page.entries.last().map(|entry| entry.time);
-    if page.want.group.is_none() {
-        next.from = last.map_or(next.from, |last| next.from.max(last.saturating_add(1)));
-        let has_forgotten = next.remember(read.into_iter(), pace.window(), pace.overlap_points);
-        return (fresh, next, has_forgotten);
-    }
     let time = page.want.low;
-    let after = marks.last().copied().or(page.want.group.flatten());
-    next.group = page.has_more.then_some(Group { time, after });
-    if !page.has_more {
+    if page.want.group.is_none() {
+        let is_taken = |entry: &&crate::selection::Entry| horizon.is_none_or(|horizon| entry.time < horizon);
+        let last = page.entries.iter().rev().find(is_taken);
+        next.from = last.map_or(next.from, |last| next.from.max(last.time.saturating_add(1)));
+    } else if page.has_more {
+        next.group = Some(Group { time, after: marks.last().copied().or(page.want.group.flatten()) });
+    } else {
+        next.group = None;
         next.from = next.from.max(time.saturating_add(1));
     }
     let has_forgotten = next.remember(read.into_iter(), pace.window(), pace.overlap_points);
@@ -225,7 +256,7 @@ pub(crate) fn after(page: &Page, position: &Position, pace: &Pace) -> (Vec<usize
     if time < position.from && next.floor > time {
         next.group = None;
     }
-    (fresh, next, has_forgotten)
+    Outcome { fresh, position: next, has_forgotten, horizon }
 }
 
 #[cfg(test)]

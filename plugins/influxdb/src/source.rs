@@ -16,7 +16,7 @@ use tracing::{debug, info};
 use crate::answer::Schema;
 use crate::breaker::Breaker;
 use crate::config::InfluxConfig;
-use crate::plan::{self, Ask, Cycle, Meaning};
+use crate::plan::{self, Ask, Cycle, Meaning, Outcome};
 use crate::position::{self, Group, Position, STATE_VERSION};
 use crate::query::{Query, Span};
 use crate::reader::Reader;
@@ -171,10 +171,11 @@ impl InfluxSource {
             }
         }
         let pace = &self.reader.pace;
-        let (fresh, next, has_forgotten) = plan::after(&page, position, pace);
-        run.cycle.moved(&page, &next, pace, now);
-        let batch = self.batch(&page, &fresh);
-        self.report(&run.cycle, &next, has_forgotten, now);
+        let outcome = plan::outcome(&page, position, pace);
+        run.cycle.moved(&page, &outcome, pace, now);
+        let batch = self.batch(&page, &outcome.fresh);
+        self.report(&run.cycle, &outcome, now);
+        let next = outcome.position;
         debug!(rows = page.facts.rows, records = batch.len(), "page read");
         if self.is_verbose {
             info!(
@@ -211,7 +212,8 @@ impl InfluxSource {
     }
 
     /// Tells how far behind it is, and what a person should look at.
-    fn report(&self, cycle: &Cycle, position: &Position, has_forgotten: bool, now: i64) {
+    fn report(&self, cycle: &Cycle, outcome: &Outcome, now: i64) {
+        let position = &outcome.position;
         let behind = if cycle.is_over() { 0 } else { now.saturating_sub(position.from).max(0) };
         self.host.gauge(Gauge::LagSeconds, behind as f64 / 1e9);
         if position.from.saturating_sub(now) > AHEAD_MAX {
@@ -224,7 +226,7 @@ impl InfluxSource {
         }
         // While it reads what is old the window is full all the time, and nothing comes late there.
         if self.reader.pace.overlap > 0 && cycle.is_over() {
-            let (status, advice) = match has_forgotten {
+            let (status, advice) = match outcome.has_forgotten {
                 true => (
                     CheckStatus::Warn,
                     "more points come within the overlap than overlap_points remembers, so late ones are looked for in a shorter time: \
@@ -265,7 +267,7 @@ async fn reader(settings: Settings) -> Result<Reader, Error> {
 /// A question of one row.
 fn probe(from: i64) -> Ask {
     let span = Span { low: from, high: Some(time::now().saturating_add(1)), limit: Some(1) };
-    Ask { span, group: None, is_inclusive: false }
+    Ask { span, group: None, is_look: false, is_inclusive: false }
 }
 
 fn report_encryption(settings: &Settings, host: &Host) {

@@ -4,11 +4,13 @@ use super::*;
 use crate::selection::{Draft, Selection};
 
 const ROOM: Room = Room { records: 4, bytes: 1 << 20 };
+const LOOK: Room = Room { records: 11, ..ROOM };
 const PIECE: Room = Room { records: 7, ..ROOM };
 
 fn pace(overlap: i64) -> Pace {
     Pace {
         room: ROOM,
+        look: LOOK,
         piece: PIECE,
         overlap,
         overlap_points: 1_000,
@@ -82,12 +84,12 @@ impl Reading {
             Meaning::Inclusive => self.cycle.is_inclusive = true,
             Meaning::Short => self.cycle.grow()?,
             Meaning::Rows => {
-                let (fresh, next, _) = after(&page, &self.position, &self.pace);
+                let outcome = outcome(&page, &self.position, &self.pace);
                 let text =
                     |index: &usize| String::from_utf8_lossy(page.payload(&page.entries[*index])).into_owned();
-                self.read.extend(fresh.iter().map(text));
-                self.position = next;
-                self.cycle.moved(&page, &self.position, &self.pace, i64::MAX - 1);
+                self.read.extend(outcome.fresh.iter().map(text));
+                self.cycle.moved(&page, &outcome, &self.pace, i64::MAX - 1);
+                self.position = outcome.position;
             }
         }
         Ok(())

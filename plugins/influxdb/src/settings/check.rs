@@ -20,6 +20,8 @@ const BATCH_BYTES: u64 = 8 << 20;
 const OPEN_BUDGET: Duration = Duration::from_secs(20);
 /// Tries of one page.
 const PAGE_BUDGET: Duration = Duration::from_secs(600);
+/// Of a page that looks back.
+const LOOK_RECORDS: u32 = 10_000;
 const OVERLAP_POINTS_MAX: u32 = 200_000;
 const OVERLAP_MAX: Duration = Duration::from_secs(31 * 86_400);
 
@@ -161,6 +163,7 @@ impl InfluxConfig {
         let room = |records: u32| Room { records: records.min(limits.batch_records) as usize, bytes };
         Ok(Pace {
             room: room(self.batch_size),
+            look: room(self.batch_size.max(LOOK_RECORDS)),
             piece: room(self.batch_size.saturating_mul(factor)),
             overlap: time::nanoseconds(overlap),
             overlap_points: self.overlap_points as usize,
