@@ -30,7 +30,7 @@ fn definition(key: &str, topic: &str, url: &str) -> String {
          [[topics]]\ntopic = \"{topic}\"\ncreate_topics = true\n\n\
          [plugin_config]\nversion = \"v1\"\nurl = \"{url}\"\ndb = \"{DATABASE}\"\nmeasurement = \"kv\"\n\
          batch_size = {PAGE}\nstuck_batch_cap_factor = 0\npoll_interval = \"20ms\"\n\
-         overlap = \"60s\"\noverlap_points = 200000\n"
+         overlap = \"20s\"\noverlap_points = 50000\n"
     )
 }
 
@@ -52,7 +52,7 @@ fn writer(server: &InfluxDb) -> (Arc<AtomicBool>, JoinHandle<Ledger>) {
         while !asked.load(Ordering::SeqCst) {
             let is_group = random.u32(..30) == 0;
             let size = if is_group { 450 } else { random.u64(1..20) };
-            let base = now() - if random.u32(..4) == 0 { random.i64(0..20_000_000_000) } else { 0 };
+            let base = now() - if random.u32(..4) == 0 { random.i64(0..8_000_000_000) } else { 0 };
             let points: Vec<(u64, i64)> = (0..size)
                 .map(|point| (number + point, if is_group { base } else { base - random.i64(0..1_000_000) }))
                 .collect();
@@ -64,7 +64,7 @@ fn writer(server: &InfluxDb) -> (Arc<AtomicBool>, JoinHandle<Ledger>) {
                 pause(Duration::from_millis(50));
             }
             ledger.extend(points.iter().map(|(number, time)| format!("kv,n={number} {time}")));
-            pause(Duration::from_millis(random.u64(0..10)));
+            pause(Duration::from_millis(random.u64(0..30)));
         }
         ledger
     });
