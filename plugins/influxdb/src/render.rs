@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use picomq_connector_sdk::Schema;
 
 use crate::error::Error;
-use crate::layout::{Cell, Column, Layout, Role, write_text};
+use crate::layout::{Cell, Column, Layout, Role};
 use crate::selection::Draft;
 use crate::time;
 
@@ -132,7 +132,7 @@ fn value(out: &mut Vec<u8>, form: &Form, row: Row<'_>) {
     out.extend_from_slice(b",\"field\":");
     row.cell(layout.field).write(out);
     out.extend_from_slice(b",\"timestamp\":");
-    write_text(out, &time::text(row.time));
+    time::write(out, row.time);
     out.extend_from_slice(b",\"value\":");
     row.cell(layout.value).write(out);
     out.extend_from_slice(b",\"row\":");
@@ -153,7 +153,7 @@ fn point(out: &mut Vec<u8>, form: &Form, row: Row<'_>) {
         out.push(b',');
     }
     out.extend_from_slice(b"\"timestamp\":");
-    write_text(out, &time::text(row.time));
+    time::write(out, row.time);
     if form.has_metadata {
         out.extend_from_slice(b",\"tags\":");
         members(out, row, |column, cell| column.role == Role::Tag && !is_no_tag(cell));

@@ -1,5 +1,6 @@
 //! Times as InfluxDB has them: nanoseconds since the Unix epoch in an `i64`, written as RFC 3339.
 
+use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
@@ -26,6 +27,17 @@ pub(crate) fn text(nanoseconds: i64) -> String {
         // Every i64 of nanoseconds lies in the years 1677 to 2262.
         Err(_) => nanoseconds.to_string(),
     }
+}
+
+/// The same as a JSON string.
+pub(crate) fn write(out: &mut Vec<u8>, nanoseconds: i64) {
+    out.push(b'"');
+    let written = match Timestamp::from_nanosecond(i128::from(nanoseconds)) {
+        Ok(instant) => write!(out, "{instant}"),
+        Err(_) => write!(out, "{nanoseconds}"),
+    };
+    written.expect("memory can be written to");
+    out.push(b'"');
 }
 
 /// Now, by this machine's clock.
@@ -80,6 +92,9 @@ mod tests {
         #[test]
         fn a_time_comes_back_as_it_was_written(nanoseconds: i64) {
             prop_assert_eq!(parse(&text(nanoseconds)), Some(nanoseconds));
+            let mut out = Vec::new();
+            write(&mut out, nanoseconds);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), format!("\"{}\"", text(nanoseconds)));
         }
     }
 }

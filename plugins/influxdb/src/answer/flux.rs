@@ -38,7 +38,7 @@ struct Tables {
     annotations: Vec<(String, Vec<String>)>,
     header: Option<Header>,
     /// `result` and `table` of the row before.
-    current: Option<String>,
+    current: Option<(String, String)>,
 }
 
 impl FluxCsv {
@@ -138,9 +138,10 @@ impl Tables {
         match &self.header {
             Some(header) => {
                 let table = header.table(fields)?;
-                if self.current.as_deref() != Some(table.as_str()) {
+                let is_same = |current: &(String, String)| (current.0.as_str(), current.1.as_str()) == table;
+                if !self.current.as_ref().is_some_and(is_same) {
                     rows.next_table()?;
-                    self.current = Some(table);
+                    self.current = Some((table.0.to_owned(), table.1.to_owned()));
                 }
                 row(header, fields, form, rows)
             }

@@ -93,6 +93,8 @@ pub(crate) fn server_error(words: &str) -> Error {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::render::Shape;
     use crate::selection::{Room, Want};
@@ -129,5 +131,46 @@ pub(crate) mod tests {
         assert!(matches!(server_error("could not find bucket \"none\""), Error::NotFound(_)));
         assert!(matches!(server_error("error parsing query: found SELEC"), Error::Query(_)));
         assert!(matches!(server_error("timeout"), Error::Server(_)));
+    }
+
+    /// Pieces out of which answers are made, good and broken.
+    fn piece() -> impl Strategy<Value = String> {
+        let known = [
+            "#datatype,string,long,dateTime:RFC3339,double\r\n",
+            "#default,_result,,,\n",
+            ",result,table,_time,_value\n",
+            ",,0,1970-01-01T00:00:00Z,1\n",
+            ",,0,1970-01-01T00:00:00Z\n",
+            ",error,reference\n,bad,1\n",
+            "\r\n",
+            "\"",
+            "{\"results\":[{\"series\":[{\"name\":\"m\",\"columns\":[\"time\",\"v\"],\"values\":[[1,2]]}]}]}\n",
+            "{\"results\":[{\"series\":[{\"columns\":[],\"values\":[[]]}]}]}\n",
+            "{\"time\":\"1970-01-01T00:00:00\",\"v\":[1]}\n",
+            "{\"time\":5}\n",
+            "{}\n",
+        ];
+        prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,8}"]
+    }
+
+    proptest! {
+        /// What a server sends ends in rows or in an error, however it is cut.
+        #[test]
+        fn no_answer_ends_the_process(pieces in prop::collection::vec(piece(), 0..12), step in 1_usize..40) {
+            let text = pieces.concat();
+            let schema = Schema::Fields(vec!["v".to_owned()]);
+            for schema in [Schema::Unknown, schema] {
+                let columns = (&schema).into();
+                for mut decoder in [
+                    Decoder::Flux(Box::new(FluxCsv::new(schema.clone()))),
+                    Decoder::InfluxQl(Box::new(InfluxQl::new(columns))),
+                    Decoder::JsonLines(Box::new(JsonLines::new(schema.clone()))),
+                ] {
+                    for shape in [Shape::Value, Shape::Point, Shape::Row] {
+                        let _ = payloads(&mut decoder, &form(shape), &text, step);
+                    }
+                }
+            }
+        }
     }
 }

@@ -78,7 +78,7 @@ impl Header {
     ///
     /// # Errors
     /// When the row has not as many columns as its table: nothing is ever shifted.
-    pub(super) fn table(&self, fields: &[&str]) -> Result<String, Error> {
+    pub(super) fn table<'a>(&'a self, fields: &[&'a str]) -> Result<(&'a str, &'a str), Error> {
         if fields.len() != self.width {
             return Err(Error::Malformed(format!(
                 "a row of {} columns in a table of {}",
@@ -88,7 +88,7 @@ impl Header {
         }
         let at = |place: Option<usize>| place.map_or("", |place| fields[place]);
         let result = if at(self.result).is_empty() { &self.default_result } else { at(self.result) };
-        Ok(format!("{result}/{}", at(self.table)))
+        Ok((result, at(self.table)))
     }
 
     /// The text of a column of the layout, or its default.
