@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(definition template state_file broker_frames webhook_spool webhook_signature avro proto flatbuffer transforms)
+[ ${#targets[@]} -gt 0 ] || targets=(definition template state_file broker_frames webhook_spool webhook_signature avro proto flatbuffer transforms postgres_stream postgres_values postgres_texts)
 if ! cargo fuzz --version >/dev/null 2>&1; then
   echo "— installing cargo-fuzz, a few minutes —"
   cargo install cargo-fuzz --version 0.13.2 --locked
@@ -19,6 +19,7 @@ for target in "${targets[@]}"; do
   echo "— $target, $seconds s —"
   corpus=fuzz/corpus/$target
   mkdir -p "$corpus"
+  [ -d "fuzz/seeds/$target" ] && cp "fuzz/seeds/$target"/* "$corpus"
   [ "$target" = definition ] && cp ../config/examples/*.toml "$corpus"
   cargo fuzz run "$target" "$corpus" -- -max_total_time="$seconds" -max_len=65536 -rss_limit_mb=2048 -print_final_stats=1
 done

@@ -11,6 +11,8 @@ mod client;
 mod config;
 mod debezium;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod logical;
 mod lsn;
 mod maintain;

@@ -22,6 +22,7 @@ pub(crate) fn write_array<O: Out>(
     let mut depth = 0;
     // Whether an element or a closing brace was the last thing: then only a delimiter or a brace may follow.
     let mut is_after_element = false;
+    let mut is_after_delimiter = false;
     while let Some((&byte, tail)) = rest.split_first() {
         match byte {
             b'{' if !is_after_element && depth < DIMENSIONS_MAX => {
@@ -29,7 +30,7 @@ pub(crate) fn write_array<O: Out>(
                 depth += 1;
                 rest = tail;
             }
-            b'}' if depth > 0 => {
+            b'}' if depth > 0 && !is_after_delimiter => {
                 out.put(b"]");
                 depth -= 1;
                 rest = tail;
@@ -42,7 +43,9 @@ pub(crate) fn write_array<O: Out>(
             _ if byte == delimiter && is_after_element => {
                 out.put(b",");
                 is_after_element = false;
+                is_after_delimiter = true;
                 rest = tail;
+                continue;
             }
             _ if is_after_element => return Err(TORN),
             b'"' => {
@@ -54,6 +57,7 @@ pub(crate) fn write_array<O: Out>(
                 let end = rest.iter().position(|byte| *byte == delimiter || *byte == b'}').ok_or(TORN)?;
                 let (bare, after) = rest.split_at(end);
                 match bare {
+                    b"" => return Err(TORN),
                     // A text of these four letters would stand in quotes.
                     b"NULL" => out.put(b"null"),
                     _ => write(out, bare)?,
@@ -62,6 +66,7 @@ pub(crate) fn write_array<O: Out>(
                 is_after_element = true;
             }
         }
+        is_after_delimiter = false;
     }
     Err(TORN)
 }

@@ -53,9 +53,10 @@ fn boxes_are_cut_at_semicolons() {
 
 #[test]
 fn an_array_that_is_torn_is_an_error_and_no_guess() {
-    for torn in
-        ["", "{", "{1", "{1,2", "1,2}", "{1}}", "{1}x", "{\"a}", "{\"a\\", "[0:1]", "{1 {2}}", "{\"a\"b}"]
-    {
+    for torn in [
+        "", "{", "{1", "{1,2", "1,2}", "{1}}", "{1}x", "{\"a}", "{\"a\\", "[0:1]", "{1 {2}}", "{\"a\"b}",
+        "{1,}", "{,1}", "{1,,2}",
+    ] {
         assert!(with(&array(Kind::Text), torn, Forms::default()).is_err(), "{torn}");
     }
 }

@@ -182,3 +182,13 @@ async fn a_row_no_batch_can_hold_is_refused_and_the_slot_stands_still() {
     assert!(!error.is_transient() && error.chain().contains("batch_bytes"), "{}", error.chain());
     assert_eq!(database.confirmed(&format!("{}_peek", database.name)), before);
 }
+
+#[tokio::test]
+async fn a_slot_is_one_that_standbys_keep_whichever_way_it_is_made() {
+    let database = Database::new(18);
+    database.sql(TABLES);
+    open(config(&database, json!({}))).await;
+    open(peeking(&database, json!({}))).await;
+    let kept = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database() AND failover";
+    assert_eq!(database.sql(kept), "2");
+}
