@@ -104,7 +104,7 @@ pub fn text(text: &str) {
     if let Ok(lsn) = text.parse::<Lsn>() {
         assert_eq!(lsn.to_string().parse(), Ok(lsn));
     }
-    drop(switch_of(text, 7));
+    let _ = switch_of(text, 7);
     let state = State::from_bytes(text.as_bytes());
     drop(offset::of_state(&state));
     drop(state.decode::<Saved>(VERSION));

@@ -201,7 +201,13 @@ impl Draft {
             | "sslsni"
             | "client_encoding"
             | "fallback_application_name" => {}
-            _ => return Err(format!("the parameter `{key}` is not known")),
+            // Not named: in a URL with a misspelt scheme the password is part of what stands before the first `=`.
+            _ => {
+                return Err("it has a parameter that is not known: right are postgres://… or host, port, user, password, dbname, \
+                            sslmode, sslrootcert, sslcert, sslkey, channel_binding, target_session_attrs, connect_timeout, \
+                            application_name and options"
+                    .into());
+            }
         }
         Ok(())
     }
@@ -329,6 +335,8 @@ mod tests {
             "postgres://me:s3cret@host/db?x",
             "postgres://me:s3cret%zz@host/db",
             "mysql://me:s3cret@host/db",
+            "mysql://me:s3cret@host/db?sslmode=require",
+            "postgres:/me:s3cret@host/db?sslmode=require",
             "postgres://:s3cret@host/db",
             "user=me password='s3cret",
             "s3cret",
