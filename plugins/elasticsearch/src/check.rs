@@ -12,7 +12,7 @@ pub(crate) enum Concern {
     MissingTimestamps,
     /// More documents in the overlap window than can be remembered.
     Overlap,
-    /// A document dated ahead of the clock.
+    /// Documents dated ahead of the server's clock.
     Future,
     /// A login in clear text.
     Plaintext,

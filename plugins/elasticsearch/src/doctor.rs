@@ -58,6 +58,20 @@ async fn taken(server: &Server, settings: &Settings, position: &Position) -> Vec
             Err(error) => failed("missing_timestamps", &error.chain(), None),
         });
     }
+    if let Some(body) = query::dated_ahead(settings, &field) {
+        checks.push(match total(server, &body).await {
+            Ok(0) => {
+                look("future_timestamps", "ok", "no document is dated ahead of the server's clock", None)
+            }
+            Ok(count) => look(
+                "future_timestamps",
+                "warning",
+                &format!("{count} documents {}", query::AHEAD),
+                Some("see which writer's clock or field is wrong"),
+            ),
+            Err(error) => failed("future_timestamps", &error.chain(), None),
+        });
+    }
     checks
 }
 

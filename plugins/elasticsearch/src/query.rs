@@ -42,7 +42,7 @@ pub(crate) fn body(
 ) -> Map<String, Value> {
     let mut filters: Vec<Value> = settings.query.iter().map(|query| Value::Object(query.clone())).collect();
     if let Order::Timestamp { field: name, .. } = &settings.order {
-        filters.push(nested(field, json!({ "exists": { "field": name } })));
+        filters.push(nested(field, there_and_due(name, field.unit)));
     }
     let mut body = Map::new();
     match (begin, after) {
@@ -74,6 +74,27 @@ pub(crate) fn without_field(settings: &Settings, field: &Field) -> Option<Value>
     Some(
         json!({ "size": 0, "track_total_hits": true, "query": { "bool": { "filter": filters, "must_not": [exists] } } }),
     )
+}
+
+/// What is said of documents dated ahead, behind their number.
+pub(crate) const AHEAD: &str = "are dated ahead of the server's clock; each is read when its time has come";
+
+/// How many documents are dated ahead of the server's clock, where that can be said.
+pub(crate) fn dated_ahead(settings: &Settings, field: &Field) -> Option<Value> {
+    let Order::Timestamp { field: name, .. } = &settings.order else { return None };
+    let ahead = field.unit.is_time().then(|| nested(field, json!({ "range": { name: { "gt": "now" } } })))?;
+    let filters: Vec<Value> =
+        settings.query.iter().map(|query| Value::Object(query.clone())).chain([ahead]).collect();
+    Some(json!({ "size": 0, "track_total_hits": true, "query": { "bool": { "filter": filters } } }))
+}
+
+/// A document dated ahead is left until its time has come, by the server's clock: it would carry the cursor past
+/// everybody else's documents.
+fn there_and_due(name: &str, unit: Unit) -> Value {
+    match unit.is_time() {
+        true => json!({ "range": { name: { "lte": "now" } } }),
+        false => json!({ "exists": { "field": name } }),
+    }
 }
 
 /// How many documents lie past the floor.
@@ -191,9 +212,22 @@ mod tests {
             7,
         );
         assert_eq!(body.get("search_after"), None);
-        assert_eq!(body["query"], json!({ "bool": { "filter": [{ "exists": { "field": "a.b" } }] } }));
+        assert_eq!(
+            body["query"],
+            json!({ "bool": { "filter": [{ "range": { "a.b": { "lte": "now" } } }] } })
+        );
         assert_eq!(body["sort"], json!([{ "a.b": { "order": "asc" } }, { "_seq_no": "asc" }]));
         assert_eq!(body["size"], 7);
+    }
+
+    #[test]
+    fn numbers_and_texts_know_no_now() {
+        let settings = settings(json!({ "timestamp_field": "n" }));
+        for unit in [Unit::Number, Unit::Text] {
+            let body = body(&settings, &field(unit), PLAIN, &After::Floor(None), 7);
+            assert_eq!(body["query"], json!({ "bool": { "filter": [{ "exists": { "field": "n" } }] } }));
+            assert_eq!(dated_ahead(&settings, &field(unit)), None);
+        }
     }
 
     #[test]

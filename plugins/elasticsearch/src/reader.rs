@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picomq_connector_sdk::{Batch, CheckStatus, Error, Gauge, Host};
+use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
@@ -24,14 +25,12 @@ use crate::survey::{Survey, survey};
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// What kind of field there is, is asked again after so long: indices come and go under a pattern.
 const SURVEY_EVERY: Duration = Duration::from_secs(60);
-/// How often documents without the field are counted.
+/// How often documents that are not read are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(300);
 /// A point in time keeps segments from being removed, so a chain ends after so long and the next one goes on.
 const CHAIN_AGE_MAX: Duration = Duration::from_secs(600);
 /// Search contexts that are gone one after the other, before it is an error.
 const LOST_CONTEXTS_MAX: u32 = 3;
-/// A document dated so far ahead of our clock is not only a matter of clocks.
-const FUTURE_NANOS: i64 = 3_600 * 1_000_000_000;
 
 /// Reads one source's documents.
 #[derive(Debug)]
@@ -230,7 +229,7 @@ impl Reader {
             let field = chain.field.clone();
             drop(chain);
             self.contexts.let_go(&self.server).await;
-            self.count_missing(inner, &field).await;
+            self.count_unread(inner, &field).await;
         } else {
             chain.documents = position.documents;
             inner.chain = Some(chain);
@@ -273,36 +272,27 @@ impl Reader {
         let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
         let behind = if is_end { 0 } else { now.saturating_sub(newest).max(0) };
         self.host.gauge(Gauge::LagSeconds, behind as f64 / 1e9);
-        if newest > now.saturating_add(FUTURE_NANOS) {
-            let at = unit.show(&Point::Int(unit.of_nanos(newest)));
-            self.checks.warn(
-                Concern::Future,
-                format!(
-                    "a document is dated {at}, ahead of the clock: what is written from now on is older and is not read; \
-                     correct it, leave such documents out with query, and begin anew"
-                ),
-            );
-        } else {
-            self.checks.well(Concern::Future);
-        }
     }
 
-    /// Counts documents that lack the field, now and then. A server that does not say leaves things as they are.
-    async fn count_missing(&self, inner: &mut Inner, field: &Field) {
-        let Some(body) =
-            query::without_field(&self.settings, field).filter(|_| Instant::now() >= inner.next_count)
-        else {
+    /// Counts documents that are not read, or not yet, now and then.
+    async fn count_unread(&self, inner: &mut Inner, field: &Field) {
+        if Instant::now() < inner.next_count {
             return;
-        };
+        }
         inner.next_count = Instant::now() + COUNT_EVERY;
+        let missing = "have no timestamp_field and are not read; mode = \"snapshot\" reads them";
+        self.count(Concern::MissingTimestamps, query::without_field(&self.settings, field), missing).await;
+        self.count(Concern::Future, query::dated_ahead(&self.settings, field), query::AHEAD).await;
+    }
+
+    /// A server that does not say leaves things as they are.
+    async fn count(&self, concern: Concern, body: Option<Value>, what: &str) {
+        let Some(body) = body else { return };
         match self.server.count(&body).await.map(|answer| answer["hits"]["total"]["value"].as_u64()) {
-            Ok(Some(0)) => self.checks.well(Concern::MissingTimestamps),
-            Ok(Some(count)) => self.checks.warn(
-                Concern::MissingTimestamps,
-                format!("{count} documents have no timestamp_field and are not read; mode = \"snapshot\" reads them"),
-            ),
+            Ok(Some(0)) => self.checks.well(concern),
+            Ok(Some(count)) => self.checks.warn(concern, format!("{count} documents {what}")),
             Ok(None) => {}
-            Err(error) => debug!(error = error.chain(), "documents without the field were not counted"),
+            Err(error) => debug!(error = error.chain(), "documents that are not read were not counted"),
         }
     }
 }

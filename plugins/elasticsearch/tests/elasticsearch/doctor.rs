@@ -52,6 +52,7 @@ async fn the_doctor_tells_field_position_and_what_lacks_the_field() {
                 told("index", "ok", "at is there and counted in millis"),
                 told("position", "ok", "10 documents delivered, 20 to be read"),
                 told("missing_timestamps", "warning", "1 documents have no timestamp_field and are not read"),
+                told("future_timestamps", "ok", "no document is dated ahead of the server's clock"),
             ],
             "{kind:?}"
         );

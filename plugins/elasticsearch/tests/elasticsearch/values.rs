@@ -159,6 +159,37 @@ async fn a_document_without_the_field_is_told_about_and_stops_nothing_b097() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_dated_ahead_waits_for_its_time_and_holds_up_nobody() {
+    for (kind, field) in
+        [(KINDS[0], "date"), (KINDS[0], "date_nanos"), (KINDS[1], "date_nanos"), (KINDS[2], "date")]
+    {
+        let place = Place::with_index(kind, 2, json!({ "at": { "type": field } })).await;
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3);
+        place
+            .put([
+                ("far".to_owned(), json!({ "at": "2200-01-01T00:00:00Z" })),
+                ("soon".to_owned(), json!({ "at": soon.to_string() })),
+                ("past".to_owned(), json!({ "at": "2026-01-01T00:00:00Z" })),
+            ])
+            .await;
+        let mut reading = Reading::open(config(&place, json!({})), None).await;
+        // On a slow machine its time may have come by now.
+        let mut keys: Vec<String> = Vec::new();
+        while keys.is_empty() {
+            keys.extend(reading.step().await.unwrap().into_iter().map(|seen| seen.key));
+        }
+        let (status, advice) = reading.check("future_timestamps").unwrap();
+        assert!(status == CheckStatus::Warn && advice.contains("dated ahead"), "{kind:?}: {advice}");
+        place.put([("next".to_owned(), json!({ "at": "2026-01-02T00:00:00Z" }))]).await;
+        keys.extend(reading.keys(3 - keys.len()).await);
+        assert!(jiff::Timestamp::now() >= soon, "{kind:?} {field}: {keys:?}");
+        keys.sort();
+        assert_eq!(keys, ["next", "past", "soon"], "{kind:?} {field}");
+        reading.nothing().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_index_is_quiet_and_one_without_the_field_is_an_error_b097() {
     for kind in KINDS {
         let place = Place::with_index(kind, 1, json!({})).await;
