@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use picomq_connector_sdk::{Batch, Schema};
 
+use crate::backfill::Window;
+use crate::backfill::chunk::Target;
 use crate::config::Operation;
 use crate::error::Error;
 use crate::logical::{self, Logical, Transaction};
@@ -55,6 +57,8 @@ pub(crate) struct Assembler {
     at: Lsn,
     recorder: Recorder,
     batch: Batch,
+    /// For what is read beside the stream.
+    pub(crate) window: Window,
 }
 
 /// As `Open::first`: the whole transaction was read before.
@@ -100,6 +104,7 @@ impl Assembler {
             at: Lsn(0),
             recorder: Recorder::default(),
             batch: Batch::new(Schema::Json),
+            window: Window::default(),
         }
     }
 
@@ -117,6 +122,7 @@ impl Assembler {
 
     /// Takes a description of a table, which replaces the former one.
     pub(crate) fn relation(&mut self, relation: &Relation<'_>, primary_key: &[String]) {
+        self.window.described(relation.schema, relation.name);
         let is_ours = self.tables.has(relation.schema, relation.name);
         let shape = is_ours.then(|| Shape::of_relation(relation, primary_key, &self.types, &self.records));
         self.shapes.insert(relation.oid, shape);
@@ -187,6 +193,7 @@ impl Assembler {
         } else {
             self.resume.take().filter(is_resumed).map_or(0, |inside| inside.ordinal)
         };
+        self.window.transaction(begin.xid);
         let time = Moment::from_postgres(begin.time_us);
         self.newest_us = begin.time_us;
         self.recorder.tick(&self.records);
@@ -275,10 +282,15 @@ impl Assembler {
         let shape = self.shapes.get(&relation).ok_or_else(|| {
             Error::Protocol(format!("a change of table {relation}, which was not described before"))
         })?;
-        let Some(shape) = shape.as_ref().filter(|_| is_new && self.records.operations.contains(&operation))
-        else {
+        let Some(shape) = shape.as_ref().filter(|_| is_new) else { return Ok(()) };
+        let is_captured = self.records.operations.contains(&operation);
+        // What does not become a record is not told, so it leaves no row out; but a truncation takes them all.
+        if is_captured || operation == Operation::Truncate {
+            self.window.change(shape, change);
+        }
+        if !is_captured {
             return Ok(());
-        };
+        }
         let open = self.open.as_ref().ok_or_else(outside)?;
         let Open { lsn, begin, ordinal, time, .. } = open;
         let (at, after) = (self.at, self.done);
@@ -309,6 +321,12 @@ impl Assembler {
             what(),
             self.cut.bytes_max
         )))
+    }
+
+    /// Where rows that were read beside the stream are put.
+    pub(crate) fn target(&mut self) -> Target<'_> {
+        let (batch, recorder) = (&mut self.batch, &mut self.recorder);
+        Target { batch, recorder, records: &self.records, cut: self.cut }
     }
 
     /// Where the stream was read to.

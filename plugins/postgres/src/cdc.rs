@@ -1,6 +1,8 @@
 //! Change capture: slot and publication first, then the snapshot, then the stream. Each poll is one step of it, decided by the
 //! state the next batch begins with.
 
+mod commands;
+mod streaming;
 mod tables;
 
 use std::time::Duration;
@@ -12,6 +14,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use crate::backfill::{Backfill, Wanted};
 use crate::client::{Connection, Purpose};
 use crate::config::SnapshotMode;
 use crate::error::Error;
@@ -24,7 +27,7 @@ use crate::settings::Settings;
 use crate::slot::{self, Identity, Start};
 use crate::snapshot::{Exported, Workers};
 use crate::state::{CdcState, Phase, Progress, Saved};
-use crate::stream::{Item, Stream};
+use crate::stream::Stream;
 
 /// For all questions at an opening together.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,6 +45,8 @@ pub(crate) struct Cdc {
     acked: watch::Sender<Lsn>,
     /// Told at every Ack.
     acks: watch::Sender<()>,
+    /// Commands that the state does not have yet.
+    wanted: watch::Sender<Vec<Wanted>>,
     run: Mutex<Run>,
 }
 
@@ -82,6 +87,7 @@ impl Cdc {
             interrupt: context.interrupt,
             acked: watch::Sender::new(confirmed),
             acks: watch::Sender::new(()),
+            wanted: watch::Sender::new(Vec::new()),
             run: Mutex::new(Run::default()),
         };
         let checked = cdc.check().await?;
@@ -204,7 +210,8 @@ impl Cdc {
         };
         let Settings { slot, publication, .. } = self.settings.clone();
         let Identity { system, timeline, database, .. } = server;
-        self.watermark(CdcState { system, timeline, database, slot, publication, phase })
+        let backfill = Backfill::default();
+        self.watermark(CdcState { system, timeline, database, slot, publication, phase, backfill })
     }
 
     /// The second: slot and publication are there.
@@ -277,70 +284,6 @@ impl Cdc {
             .to_owned();
         warn!(advice, "making the slot takes long");
         self.host.check(Check { name: "slot".to_owned(), status: CheckStatus::Warn, since_ms: None, advice });
-    }
-
-    async fn read_stream(
-        &self,
-        run: &mut Run,
-        state: &CdcState,
-        position: &Position,
-    ) -> Result<Batch, SourceError> {
-        // After a Nack, or a poll that was dropped with its batch, the stream stands somewhere else.
-        // It is gone before the next one starts: the slot has one reader at a time.
-        let there = run.stream.take().filter(|stream| stream.at == *position);
-        let stream = match there {
-            Some(stream) => stream,
-            None => match self.start_stream(state, position).await? {
-                Some(stream) => stream,
-                None => return self.watermark(state.at(Phase::Intended)),
-            },
-        };
-        // Waiting in its place: a poll that is dropped here leaves the stream as it is.
-        let stream = run.stream.insert(stream);
-        match stream.next().await {
-            Ok(Item::Records(assembled)) => {
-                stream.at = assembled.position.clone();
-                self.staged.stage(assembled.batch, self.streaming(state, assembled.position))
-            }
-            Ok(Item::Idle(position)) => {
-                self.confirm_publication(&mut run.sql).await?;
-                stream.at = position.clone();
-                self.staged.stage(Batch::empty(), self.streaming(state, position))
-            }
-            Err(error) => {
-                run.stream = None;
-                Err(error.into())
-            }
-        }
-    }
-
-    fn streaming(&self, state: &CdcState, position: Position) -> Saved {
-        let publication = self.settings.publication.clone();
-        Saved::Cdc(CdcState { publication, ..state.at(Phase::Stream(position)) })
-    }
-
-    /// `None` when what follows the position is gone and everything is to begin again.
-    async fn start_stream(
-        &self,
-        state: &CdcState,
-        position: &Position,
-    ) -> Result<Option<Stream>, SourceError> {
-        let Checked { start, mut sql, plan, replication, .. } = self.check().await?;
-        if start == Start::Again {
-            return Ok(None);
-        }
-        run_plan(&mut sql, &plan).await?;
-        sql.close().await;
-        let mut from = position.clone();
-        if state.publication != self.settings.publication {
-            // Another publication has other changes: what an ordinal counted means nothing, the transaction comes again.
-            from.inside = None;
-        }
-        let acked = self.acked.subscribe();
-        let mut stream = Stream::start((&self.settings, &self.host), replication, &from, acked).await?;
-        stream.at = position.clone();
-        info!(from = %from.commit_end, inside = ?from.inside, "streaming");
-        Ok(Some(stream))
     }
 
     /// 18 passes changes over in silence when the publication is gone, so no position moves before we saw that it is there.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod assembler;
+mod backfill;
 mod cdc;
 mod checkup;
 mod client;

@@ -9,12 +9,15 @@ mod part;
 mod split;
 mod workers;
 
+pub(crate) use part::{Reading, fits, select};
+pub(crate) use split::last_place;
 pub(crate) use workers::{Order, Workers};
 
 use crate::client::{Connection, Purpose};
 use crate::error::Error;
+use crate::publication;
 use crate::quote::{self, TableName};
-use crate::server::TableFacts;
+use crate::server::{self, TableFacts};
 use crate::settings::Settings;
 use crate::state::{By, Part, Progress};
 
@@ -53,6 +56,18 @@ impl Exported {
 
 /// Rows come in the order of the file when nothing else is asked for: a scan does not begin where another one is.
 const BEGIN: &str = "SET synchronize_seqscans TO off; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// The tables that are read, in the order of their names; `None` when the publication is gone.
+pub(crate) async fn tables(
+    sql: &mut Connection,
+    settings: &Settings,
+) -> Result<Option<Vec<TableName>>, Error> {
+    let Some(published) = server::publication(sql, &settings.publication).await? else { return Ok(None) };
+    let mut tables = publication::plan(Some(&published), &server::tables(sql).await?, settings)?.tables;
+    // Not as the database sorts them: what was taken is what comes before the frontier.
+    tables.sort();
+    Ok(Some(tables))
+}
 
 /// How the rows of a table are told apart.
 pub(crate) fn by_of(facts: &TableFacts) -> By {

@@ -5,6 +5,7 @@ use std::fmt;
 use picomq_connector_sdk::{Batch, Capabilities, Error, OpenContext, Source, Staged, State, Verdict};
 use serde_json::{Value, json};
 
+use crate::backfill;
 use crate::cdc::Cdc;
 use crate::config::{Mode, PostgresConfig};
 use crate::debezium::offset;
@@ -79,12 +80,17 @@ impl Source for PostgresSource {
     }
 
     async fn command(&self, name: &str, arguments: Value) -> Result<Option<Value>, Error> {
-        let _ = arguments;
         match name {
             maintain::SLOT_DROP => Err(Error::permanent(
                 "the slot is being read by this source; stop it first: its state and its slot go together",
             )),
-            _ => Ok(None),
+            _ => match &self.reader {
+                Reader::Cdc(cdc) => cdc.command(name, arguments).await,
+                Reader::Polling(_) if backfill::COMMANDS.contains(&name) => Err(Error::permanent(
+                    "mode = \"polling\" has no backfill: a poll begins with the first row, and initial_offset says otherwise",
+                )),
+                Reader::Polling(_) => Ok(None),
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::backfill::Backfill;
 use crate::debezium::offset::Taken;
 use crate::lsn::Lsn;
 use crate::polling::state::PollingState;
@@ -34,6 +35,9 @@ pub(crate) struct CdcState {
     /// Decides which changes the stream has, so what an ordinal counts.
     pub(crate) publication: String,
     pub(crate) phase: Phase,
+    /// What is read beside the stream.
+    #[serde(default, skip_serializing_if = "Backfill::is_unused")]
+    pub(crate) backfill: Backfill,
 }
 
 /// How far it came.

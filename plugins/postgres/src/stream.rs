@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 use tracing::warn;
 
 use crate::assembler::{Assembled, Assembler, Fed};
+use crate::backfill::{self, Backfill, Filler, Moved};
 use crate::client::{Connection, Purpose, frame};
 use crate::error::Error;
 use crate::lsn::Lsn;
@@ -39,7 +40,10 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the task hands over.
 #[derive(Debug)]
 pub(crate) enum Item {
-    Records(Assembled),
+    /// A batch, and how far a table was read beside the stream when it is delivered.
+    Records(Assembled, Option<Moved>),
+    /// A table was found to be read, without records.
+    Moved(Moved),
     /// Nothing to send up to here.
     Idle(Position),
 }
@@ -51,8 +55,11 @@ pub(crate) struct Stream {
     /// Dropped to ask the task to end.
     alive: Option<watch::Sender<()>>,
     task: JoinHandle<()>,
+    filling: backfill::Handle,
     /// Where the next item begins.
     pub(crate) at: Position,
+    /// What is left to be read beside the stream then.
+    pub(crate) backfill: Backfill,
 }
 
 impl Stream {
@@ -60,7 +67,7 @@ impl Stream {
     pub(crate) async fn start(
         (settings, host): (&Settings, &Host),
         replication: Option<Connection>,
-        from: &Position,
+        (from, backfill): (&Position, &Backfill),
         acked: watch::Receiver<Lsn>,
     ) -> Result<Stream, Error> {
         let mut sql = Connection::open(&settings.target, Purpose::Sql).await?;
@@ -72,6 +79,7 @@ impl Stream {
             begin(settings, replication, from.commit_end).await?;
         let (sender, items) = mpsc::channel(AHEAD);
         let (alive, asked) = watch::channel(());
+        let (filling, filler) = backfill::start(settings, host, backfill.clone());
         let now = Instant::now();
         let reader = Reader {
             connection,
@@ -81,6 +89,7 @@ impl Stream {
             settings: settings.clone(),
             host: host.clone(),
             assembler,
+            filler,
             keys: HashMap::new(),
             items: sender,
             acked,
@@ -98,15 +107,24 @@ impl Stream {
             first_row: None,
         };
         let task = tokio::spawn(host.scope(reader.run(asked)));
-        Ok(Stream { items, alive: Some(alive), task, at: from.clone() })
+        let (at, backfill) = (from.clone(), backfill.clone());
+        Ok(Stream { items, alive: Some(alive), task, filling, at, backfill })
     }
 
     /// The next batch or position. May be dropped.
     pub(crate) async fn next(&mut self) -> Result<Item, Error> {
-        match self.items.recv().await {
-            Some(item) => item,
-            None => Err(Error::Lost(std::io::ErrorKind::BrokenPipe.into())),
+        tokio::select! {
+            item = self.items.recv() => {
+                item.unwrap_or_else(|| Err(Error::Lost(std::io::ErrorKind::BrokenPipe.into())))
+            }
+            moved = self.filling.told() => Ok(Item::Moved(moved)),
         }
+    }
+
+    /// What is left to be read beside the stream, as of the last item that was taken.
+    pub(crate) fn set_backfill(&mut self, backfill: Backfill) {
+        self.filling.set(&backfill);
+        self.backfill = backfill;
     }
 
     /// Ends the task and its connection in good order.
@@ -135,6 +153,7 @@ struct Reader {
     settings: Settings,
     host: Host,
     assembler: Assembler,
+    filler: Filler,
     /// Primary keys looked up for relations that do not show theirs, until the relation is read.
     keys: HashMap<u32, Vec<String>>,
     items: mpsc::Sender<Result<Item, Error>>,
@@ -214,7 +233,7 @@ impl Reader {
             self.first_row.get_or_insert(now);
         }
         let is_full = drained == Drained::Full;
-        let is_ready = is_full || self.is_batch_due(now);
+        let is_ready = is_full || self.is_batch_due(now) || self.filler.has_moved();
         let is_idle = !is_ready && self.is_idle_due(now);
         let pause_until = self.pause_until.filter(|until| *until > now);
         let linger_until =
@@ -238,7 +257,11 @@ impl Reader {
                 self.offered = assembled.position.commit_end;
                 self.next_idle = Instant::now() + self.idle_every;
                 self.first_row = None;
-                permit.send(Ok(if is_ready { Item::Records(assembled) } else { Item::Idle(assembled.position) }));
+                permit.send(Ok(if is_ready {
+                    Item::Records(assembled, self.filler.moved())
+                } else {
+                    Item::Idle(assembled.position)
+                }));
             }
             read = self.connection.fill(), if !is_full && pause_until.is_none() => {
                 let count = read?;
@@ -302,7 +325,7 @@ impl Reader {
                     }
                     Streamed::Data { end, bytes } => {
                         self.assembler.stand_at(end);
-                        drained = take(&mut self.assembler, &mut self.keys, bytes)?;
+                        drained = take(&mut self.assembler, (&mut self.keys, &mut self.filler), bytes)?;
                         if drained != Drained::Dry {
                             break;
                         }
@@ -411,10 +434,14 @@ impl Reader {
 /// Feeds one message of `pgoutput`.
 fn take(
     assembler: &mut Assembler,
-    keys: &mut HashMap<u32, Vec<String>>,
+    (keys, filler): (&mut HashMap<u32, Vec<String>>, &mut Filler),
     bytes: &[u8],
 ) -> Result<Drained, Error> {
     let message = Message::parse(bytes)?;
+    if let Message::Logical { is_transactional: false, lsn, prefix, content } = &message {
+        let is_taken = filler.take(assembler, (prefix, content), *lsn)?;
+        return Ok(if is_taken { Drained::Dry } else { Drained::Full });
+    }
     if let Message::Relation(relation) = &message {
         let hides_key = matches!(relation.identity, Identity::Full | Identity::Nothing);
         let is_asked = hides_key || assembler.asks_for_key(relation);

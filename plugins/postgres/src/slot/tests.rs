@@ -36,6 +36,7 @@ fn state(phase: Phase) -> CdcState {
         slot: "s".into(),
         publication: "p".into(),
         phase,
+        backfill: Default::default(),
     }
 }
 

@@ -25,6 +25,7 @@ fn state() -> CdcState {
         slot: text("s"),
         publication: text("picomq_publication"),
         phase: Phase::Stream(Position::at(Lsn(0x100))),
+        backfill: Default::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::client::Connection;
 use crate::error::Error;
-use crate::quote;
+use crate::quote::{self, TableName};
 use crate::server::TableFacts;
 use crate::state::{By, Part};
 
@@ -61,6 +61,26 @@ async fn size(sql: &mut Connection, facts: &TableFacts) -> Result<(u64, u64), Er
     Ok((number(0).unwrap_or_default() / page_bytes, page_bytes))
 }
 
+/// The place of the last row there is now; empty when there is none.
+pub(crate) async fn last_place(
+    sql: &mut Connection,
+    facts: &TableFacts,
+    table: &TableName,
+) -> Result<Vec<String>, Error> {
+    if let By::Place { .. } = super::by_of(facts) {
+        let (pages, _) = size(sql, facts).await?;
+        return Ok(if pages == 0 { Vec::new() } else { vec![format!("({pages},0)")] });
+    }
+    let key: Vec<String> = facts.primary_key.iter().map(|name| quote::identifier(name)).collect();
+    let last: Vec<String> = key.iter().map(|name| format!("{name} DESC")).collect();
+    let only = if facts.is_partitioned { "" } else { "ONLY " };
+    let (key, last) = (key.join(", "), last.join(", "));
+    let text = format!("SELECT {key} FROM {only}{} ORDER BY {last} LIMIT 1", table.quoted());
+    let answer = sql.query(&text, &[]).await?;
+    let width = facts.primary_key.len();
+    Ok((0..width).map_while(|column| answer.text(0, column).map(str::to_owned)).collect())
+}
+
 /// Keys that cut what lies behind `rest.after` into about equal parts, from a sample of its pages.
 async fn keys(
     sql: &mut Connection,
@@ -115,7 +135,6 @@ fn place_of(text: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quote::TableName;
 
     fn rest(after: &[&str]) -> Part {
         let after = after.iter().map(|text| (*text).to_owned()).collect();

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
 
+mod backfill;
 mod conformance;
 mod debezium;
 mod maintenance;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use picomq_connector_postgres_source::PostgresSource;
 use picomq_connector_sdk::conformance::{Bench, Setting};
-use picomq_connector_sdk::{Error, State, Verdict};
+use picomq_connector_sdk::{Error, Source, State, Verdict};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -76,25 +76,27 @@ impl Reading {
 
     /// One poll, acknowledged; the state is kept as an engine would.
     pub(crate) async fn step(&mut self) -> Result<Vec<Seen>, Error> {
-        let (seen, state) = self.poll().await?;
-        self.saved = state.or(self.saved.take());
-        self.bench.resolve(Verdict::Ack).await?;
-        Ok(seen)
+        step(&self.bench, &mut self.saved).await
     }
 
     /// One poll, so far without a verdict.
     pub(crate) async fn poll(&self) -> Result<(Vec<Seen>, Option<State>), Error> {
-        let polled = timeout(PATIENCE, self.bench.poll()).await.expect("a poll ends");
-        let batch = polled?;
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        let seen = batch.records().map(|record| Seen {
-            key: record.key.map(text),
-            value: record.payload.map_or(Value::Null, parsed),
-            text: record.payload.map(text).unwrap_or_default(),
-            id: record.id.map(str::to_owned),
-            headers: record.headers().map(|(name, value)| (name.to_owned(), text(value))).collect(),
-        });
-        Ok((seen.collect(), batch.state().map(State::from_bytes)))
+        poll(&self.bench).await
+    }
+
+    /// Asks, and polls on until it is answered; what came meanwhile is in the answer too.
+    pub(crate) async fn ask(&mut self, name: &str, arguments: Value) -> (Result<Value, String>, Vec<Seen>) {
+        let Reading { bench, saved } = self;
+        let mut answer = std::pin::pin!(bench.source().command(name, arguments));
+        let mut seen = Vec::new();
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => break answer,
+                more = step(bench, saved) => seen.extend(more.unwrap()),
+            }
+        };
+        (answer.map(|answer| answer.expect("a command we have")).map_err(|error| error.chain()), seen)
     }
 
     /// Reads and acknowledges until there are `count` records.
@@ -131,10 +133,30 @@ impl Reading {
 
     /// Closes it as an engine would, and opens it again with what was saved.
     pub(crate) async fn again(self, config: Value) -> Reading {
-        use picomq_connector_sdk::Source;
         self.bench.source().close().await;
         let saved = self.saved.clone();
         drop(self.bench);
         Reading::open(config, saved).await.unwrap_or_else(|error| panic!("{}", error.chain()))
     }
+}
+
+async fn step(bench: &Bench<PostgresSource>, saved: &mut Option<State>) -> Result<Vec<Seen>, Error> {
+    let (seen, state) = poll(bench).await?;
+    *saved = state.or(saved.take());
+    bench.resolve(Verdict::Ack).await?;
+    Ok(seen)
+}
+
+async fn poll(bench: &Bench<PostgresSource>) -> Result<(Vec<Seen>, Option<State>), Error> {
+    let polled = timeout(PATIENCE, bench.poll()).await.expect("a poll ends");
+    let batch = polled?;
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    let seen = batch.records().map(|record| Seen {
+        key: record.key.map(text),
+        value: record.payload.map_or(Value::Null, parsed),
+        text: record.payload.map(text).unwrap_or_default(),
+        id: record.id.map(str::to_owned),
+        headers: record.headers().map(|(name, value)| (name.to_owned(), text(value))).collect(),
+    });
+    Ok((seen.collect(), batch.state().map(State::from_bytes)))
 }

@@ -64,7 +64,9 @@ async fn a_killed_snapshot_goes_on_where_it_was_and_loses_nothing() {
             reading = reading.killed(settings.clone()).await;
         }
         let updates = 5;
-        while seen.iter().filter(|record| record.operation() == "UPDATE").count() < updates {
+        let count =
+            |seen: &[Seen], operation| seen.iter().filter(|record| record.operation() == operation).count();
+        while count(&seen, "UPDATE") < updates || count(&seen, "READ") < 2000 {
             seen.extend(reading.step().await.unwrap());
         }
         let read: Vec<&Seen> = seen.iter().filter(|record| record.operation() == "READ").collect();
@@ -110,11 +112,12 @@ async fn a_slot_that_was_made_but_not_saved_is_found_and_the_rows_are_read() {
     let mut reading = Reading::open(initial(&database, json!({})), intended).await.unwrap();
     database.sql("INSERT INTO a VALUES (31)");
     let mut seen = Vec::new();
-    while !seen.iter().any(|record: &Seen| record.operation() == "INSERT") {
+    while seen.len() < 31 {
         seen.extend(reading.step().await.unwrap());
     }
     let rows: BTreeSet<i64> = ids(&seen).into_iter().collect();
     assert_eq!(rows, (1..=31).collect::<BTreeSet<i64>>());
+    assert_eq!(seen.iter().filter(|record| record.operation() == "INSERT").count(), 1);
 }
 
 #[tokio::test]
