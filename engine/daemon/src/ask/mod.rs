@@ -1,5 +1,6 @@
 //! The verbs that ask a running daemon about its sources, or something of one of them.
 
+mod backfill;
 mod describe;
 mod healthcheck;
 mod logs;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: &Cli, verb: &AskVerb) -> Result<Exit, Error> {
         AskVerb::Restart(arguments) => orders::run(cli, arguments, orders::Order::Restart),
         AskVerb::Stop(arguments) => orders::run(cli, arguments, orders::Order::Stop),
         AskVerb::Start(arguments) => orders::run(cli, arguments, orders::Order::Start),
+        AskVerb::Backfill(arguments) => backfill::run(cli, arguments),
         AskVerb::Healthcheck(arguments) => healthcheck::run(cli, arguments),
     }
 }

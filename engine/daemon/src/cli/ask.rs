@@ -24,6 +24,8 @@ pub(crate) enum AskVerb {
     Stop(OrderArguments),
     /// Open a stopped source
     Start(OrderArguments),
+    /// Let a PostgreSQL source read a table once more while it streams; without --table: show how that stands
+    Backfill(BackfillArguments),
     /// End with 0 if the daemon serves; for container images
     Healthcheck(HealthcheckArguments),
 }
@@ -45,6 +47,20 @@ pub(crate) struct OrderArguments {
     /// Wait until the source got there, so many seconds at most
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) wait: Option<u32>,
+}
+
+/// Of `backfill`.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct BackfillArguments {
+    /// Of the source
+    #[arg(value_name = "KEY")]
+    pub(crate) key: String,
+    /// Table to read, as in `tables` of the definition
+    #[arg(long, value_name = "TABLE")]
+    pub(crate) table: Option<String>,
+    /// Call it off; what was read of it stays in the topics
+    #[arg(long, requires = "table")]
+    pub(crate) cancel: bool,
 }
 
 /// Of `tail`.
