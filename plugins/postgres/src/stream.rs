@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
+use begin::{start_replication, start_sql, status_every};
+
 use crate::assembler::{Assembled, Assembler, Fed};
 use crate::backfill::{self, Backfill, Filler, Moved};
 use crate::client::{Connection, Purpose, frame};
@@ -438,9 +440,10 @@ fn take(
     bytes: &[u8],
 ) -> Result<Drained, Error> {
     let message = Message::parse(bytes)?;
-    if let Message::Logical { is_transactional: false, lsn, prefix, content } = &message {
-        let is_taken = filler.take(assembler, (prefix, content), *lsn)?;
-        return Ok(if is_taken { Drained::Dry } else { Drained::Full });
+    if let Message::Logical { is_transactional: false, lsn, prefix, content } = &message
+        && !filler.take(assembler, (prefix, content), *lsn)?
+    {
+        return Ok(Drained::Full);
     }
     if let Message::Relation(relation) = &message {
         let hides_key = matches!(relation.identity, Identity::Full | Identity::Nothing);
