@@ -15,8 +15,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
-use begin::{start_replication, start_sql, status_every};
-
 use crate::assembler::{Assembled, Assembler, Fed};
 use crate::backfill::{self, Backfill, Filler, Moved};
 use crate::client::{Connection, Purpose, frame};
