@@ -22,7 +22,6 @@ mod nacks;
 mod network;
 mod plugin;
 mod postgres_kills;
-mod postgres_snapshot_kills;
 mod process;
 mod readme;
 mod refused;
