@@ -265,7 +265,7 @@ impl Reader {
             }
             read = self.connection.fill(), if !is_full && pause_until.is_none() => {
                 let count = read?;
-                self.was_read(count);
+                self.was_read(count)?;
             }
             changed = acked.wait_for(|acked| *acked > self.sent), if self.next_confirm <= now => {
                 changed.map_err(|_| Error::Lost(std::io::ErrorKind::BrokenPipe.into()))?;
@@ -298,13 +298,14 @@ impl Reader {
     }
 
     /// After a short read of a busy stream, waits a little: the server then sends larger pieces, which costs both sides less.
-    fn was_read(&mut self, count: usize) {
+    fn was_read(&mut self, count: usize) -> Result<(), Error> {
         let now = Instant::now();
         let linger = self.settings.read_linger;
         let is_busy = now.duration_since(self.last_read) < 2 * linger;
         let pauses = is_busy && count < LARGE_READ && self.connection.is_tcp();
         self.pause_until = pauses.then(|| now + linger);
         self.last_read = now;
+        if pauses { self.connection.rest() } else { Ok(()) }
     }
 
     /// Takes whole messages off the input until there is none, or the batch is full.

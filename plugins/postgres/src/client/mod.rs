@@ -8,15 +8,17 @@ mod auth;
 mod certificate;
 pub(crate) mod frame;
 mod query;
+mod socket;
 mod tls;
+mod window;
 
 pub(crate) use query::Table;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
@@ -24,6 +26,7 @@ use crate::error::Error;
 use crate::target::{Host, Target, TlsMode};
 use auth::Transport;
 use frame::{Frame, Reader, tag};
+use socket::{Io, Socket};
 
 /// Room for one read.
 const READ_BYTES: usize = 256 << 10;
@@ -50,9 +53,6 @@ pub(crate) enum Purpose {
     /// May also run the commands of the replication protocol.
     Replication,
 }
-
-trait Io: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Io for T {}
 
 /// One connection to one server.
 pub(crate) struct Connection {
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     async fn open_host(target: &Target, host: &Host, purpose: Purpose) -> Result<Connection, Error> {
-        let (io, transport) = transport(target, host).await?;
+        let (io, transport) = transport(target, host, purpose).await?;
         let mut connection = Connection {
             io,
             input: BytesMut::new(),
@@ -191,6 +191,11 @@ impl Connection {
         self.io.flush().await.map_err(Error::Lost)
     }
 
+    /// Is woken by nothing that comes until something is read or said again.
+    pub(crate) fn rest(&mut self) -> Result<(), Error> {
+        self.io.rest().map_err(Error::Lost)
+    }
+
     /// Reads what there is, at least a byte; may be dropped. The answer is how much it was.
     pub(crate) async fn fill(&mut self) -> Result<usize, Error> {
         if self.input.capacity() - self.input.len() < READ_BYTES_MIN {
@@ -236,14 +241,22 @@ impl Connection {
 }
 
 /// Connects the socket, with TLS as `sslmode` says.
-async fn transport(target: &Target, host: &Host) -> Result<(Box<dyn Io>, Transport), Error> {
+async fn transport(
+    target: &Target,
+    host: &Host,
+    purpose: Purpose,
+) -> Result<(Box<dyn Io>, Transport), Error> {
     let failed = |cause| Error::Connect { place: host.to_string(), cause };
     if host.name.starts_with('/') {
         let path = format!("{}/.s.PGSQL.{}", host.name, host.port);
         let socket = UnixStream::connect(&path).await.map_err(failed)?;
         return Ok((Box::new(socket), Transport { end_point: None, is_tls: false, is_private: true }));
     }
+    let began = Instant::now();
     let mut tcp = TcpStream::connect((host.name.as_str(), host.port)).await.map_err(failed)?;
+    if purpose == Purpose::Replication {
+        window::narrow(&tcp, began.elapsed()).map_err(failed)?;
+    }
     tcp.set_nodelay(true).map_err(failed)?;
     let socket = socket2::SockRef::from(&tcp);
     socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(KEEPALIVE_IDLE)).map_err(failed)?;
@@ -251,7 +264,7 @@ async fn transport(target: &Target, host: &Host) -> Result<(Box<dyn Io>, Transpo
     socket.set_tcp_user_timeout(Some(DEAD_AFTER)).map_err(failed)?;
     let plain = Transport { end_point: None, is_tls: false, is_private: false };
     if target.tls.mode == TlsMode::Disable {
-        return Ok((Box::new(tcp), plain));
+        return Ok((Box::new(Socket::new(tcp)), plain));
     }
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
@@ -259,12 +272,12 @@ async fn transport(target: &Target, host: &Host) -> Result<(Box<dyn Io>, Transpo
     // One byte and no more: what follows belongs to the handshake, or to an attacker.
     match (tcp.read_u8().await.map_err(failed)?, target.tls.mode) {
         (b'S', _) => {
-            let tls = tls::wrap(tcp, host, &target.tls).await?;
+            let tls = tls::wrap(Socket::new(tcp), host, &target.tls).await?;
             let certificates = tls.get_ref().1.peer_certificates();
             let end_point = certificates.and_then(<[_]>::first).and_then(|one| certificate::end_point(one));
             Ok((Box::new(tls), Transport { end_point, is_tls: true, is_private: true }))
         }
-        (b'N', TlsMode::Prefer) => Ok((Box::new(tcp), plain)),
+        (b'N', TlsMode::Prefer) => Ok((Box::new(Socket::new(tcp)), plain)),
         (b'N', mode) => Err(Error::Refused(format!(
             "{host} has no TLS, and sslmode asks for it ({mode:?}): switch `ssl` on at the server, or set sslmode=disable"
         ))),

@@ -9,15 +9,15 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::socket::Socket;
 use crate::error::Error;
 use crate::target::{Host, TlsMode, TlsWish};
 
 /// Speaks TLS on a connection whose server said yes to it.
-pub(super) async fn wrap(tcp: TcpStream, host: &Host, wish: &TlsWish) -> Result<TlsStream<TcpStream>, Error> {
+pub(super) async fn wrap(tcp: Socket, host: &Host, wish: &TlsWish) -> Result<TlsStream<Socket>, Error> {
     let failed = |why: String| Error::Tls { place: host.to_string(), why };
     let wish_read = wish.clone();
     // Reading files may block.
