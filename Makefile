@@ -122,7 +122,7 @@ chaos: packages fetch
 	$(cargo) test $(all) $(tests_long:%=--test %)
 	CHAOS_KILLS=$(KILLS) $(cargo) test $(all) --test chaos kills:: -- --nocapture --test-threads=4
 
-## Engine against a bare loop on real Kafka, footprint, cost of tree and routing. About 30 minutes.
+## Engine against a bare loop on real Kafka, sources beside their peers, footprint, cost of tree and routing. About an hour.
 bench: packages fetch
 	$(cargo) build --locked --release -p pico-connectors $(plugins:%=-p picomq-connector-%-source)
 	$(cargo) bench --locked -p pico-record -p pico-actors

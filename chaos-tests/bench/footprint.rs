@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use chaos_tests::consumer::LogReader;
-use chaos_tests::daemon::Daemon;
 use chaos_tests::launch::Launch;
 use chaos_tests::site::{Site, scratch};
 use chaos_tests::wait::{pause, wait_for};
@@ -12,8 +11,6 @@ use chaos_tests::wait::{pause, wait_for};
 use super::{Bench, report_most};
 
 const IDLE_SOURCES: u32 = 1_000;
-/// The kernel's unit of CPU time in /proc, the same on every Linux that Rust runs on.
-const TICKS_A_SECOND: f64 = 100.0;
 const SOON: Duration = Duration::from_secs(30);
 
 fn random_source(key: &str, interval: &str, topic: &str) -> String {
@@ -43,9 +40,9 @@ pub(super) fn idle_sources(bench: &Bench) -> bool {
         }
     })
     .unwrap();
-    let (cpu, since) = (cpu_seconds(&daemon), Instant::now());
+    let (cpu, since) = (daemon.cpu_seconds().unwrap(), Instant::now());
     pause(Duration::from_secs(20));
-    let busy = (cpu_seconds(&daemon) - cpu) / since.elapsed().as_secs_f64() * 100.0;
+    let busy = (daemon.cpu_seconds().unwrap() - cpu) / since.elapsed().as_secs_f64() * 100.0;
     let threads = std::fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap().count();
     let resident = daemon.resident_kib().unwrap() as f64 / 1024.0;
     println!("{IDLE_SOURCES} idle sources: {threads} threads");
@@ -112,12 +109,4 @@ pub(super) fn outage(bench: &Bench) -> bool {
     println!("broker stopped for two minutes: {before:.0} MiB before, at most {most:.0} MiB");
     report_most("growth while the broker is stopped, MiB", most - before, 16.0)
         & report_most("MiB resident under load", most, 80.0)
-}
-
-fn cpu_seconds(daemon: &Daemon) -> f64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", daemon.id())).unwrap();
-    // After the name in parentheses: state is field 3, user and system time are fields 14 and 15.
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
-    let ticks: f64 = [11, 12].iter().map(|at| fields[*at].parse::<f64>().unwrap()).sum();
-    ticks / TICKS_A_SECOND
 }

@@ -2,8 +2,10 @@
 //! alternating pairs on one real Kafka, and the engine's footprint. Ratios of one run count, not single figures: the
 //! machine is shared by broker, client and everything else.
 //!
-//! `cargo bench -p chaos-tests -- [throughput] [fanout] [footprint] [outage] [webhook] [elasticsearch] [influxdb]`, all of them without a name; `bare` is
-//! the bare loop alone, to know the machine.
+//! `cargo bench -p chaos-tests -- [throughput] [fanout] [footprint] [outage] [webhook] [elasticsearch] [influxdb]
+//! [postgres]`, all of them without a name;
+//! `bare` is the bare loop alone, to know the machine; `postgres-stream`, `-snapshot`, `-latency`, `-huge` are parts of
+//! `postgres`.
 //! `BENCH_SECONDS` is the length of each measurement (8), `BENCH_PAIRS` the number of pairs (3). The broker keeps its
 //! log in memory (`BENCH_LOG_DIR`, default /dev/shm) so that its writes do not disturb the state's syncs; the state
 //! of engine and bare loop is on disk.
@@ -20,6 +22,7 @@ mod elasticsearch;
 mod engine;
 mod footprint;
 mod influxdb;
+mod postgres;
 mod webhook;
 
 use std::fs;
@@ -62,6 +65,7 @@ impl Load {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    chaos_tests::binaries::shipped_engine().unwrap();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let log_dir = log_dir();
     let switches = Switches { log_dir: Some(log_dir.clone()), ..Switches::default() };
@@ -101,6 +105,7 @@ fn main() {
     if wants("influxdb") {
         good &= influxdb::points(&bench);
     }
+    good &= postgres::figures(&bench, &wants);
     drop(bench);
     let _ = fs::remove_dir_all(&log_dir);
     assert!(good, "a figure is below what it must reach");

@@ -13,7 +13,7 @@ use chaos_tests::posts::post;
 use chaos_tests::site::{Site, scratch};
 use chaos_tests::wait::{pause, wait_for};
 
-use super::{Bench, WARM_SECONDS, report};
+use super::{Bench, WARM_SECONDS, report, report_most};
 
 const KEY: &str = "hooks";
 const CONNECTIONS: u32 = 64;
@@ -28,6 +28,8 @@ const SCRIPT: &str = "wrk.method = \"POST\"\n\
 struct Seen {
     rate: f64,
     p99_ms: f64,
+    /// Of the engine, once the posts are over.
+    resident_mib: f64,
 }
 
 /// How a post is answered, and where the spool lies.
@@ -79,25 +81,28 @@ fn sync_p50() -> Duration {
 
 fn compare(bench: &Bench, way: &Way, least: f64, most: Option<f64>) -> bool {
     let name = way.name;
-    let (mut best, mut of_most): (f64, f64) = (0.0, 0.0);
+    let (mut best, mut of_most, mut resident): (f64, f64, f64) = (0.0, 0.0, 0.0);
     for turn in 0..bench.pairs {
         let (source, nginx) = (source(bench, way, turn), nginx(bench));
         let ratio = source.rate / nginx.rate;
         best = best.max(ratio);
+        resident = resident.max(source.resident_mib);
         of_most = of_most.max(most.map_or(0.0, |most| source.rate / most));
         println!(
             "webhooks, {name}, turn {turn}: {:.0} posts/s, p99 {:.2} ms; nginx {:.0} posts/s, p99 {:.2} ms; ratio {ratio:.3}",
             source.rate, source.p99_ms, nginx.rate, nginx.p99_ms
         );
     }
-    match most {
+    let is_small = report_most(&format!("webhooks, {name}: MiB resident"), resident, 80.0);
+    let is_fast = match most {
         Some(_) if best < least => {
             report(&format!("webhooks, {name}: best share of what the disk allows"), of_most, 0.8)
         }
         Some(_) | None => {
             report(&format!("webhooks, {name}: best ratio to nginx of {} turns", bench.pairs), best, least)
         }
-    }
+    };
+    is_small && is_fast
 }
 
 fn source(bench: &Bench, way: &Way, turn: u32) -> Seen {
@@ -121,7 +126,8 @@ fn source(bench: &Bench, way: &Way, turn: u32) -> Seen {
         other => Err(format!("{other:?}")),
     })
     .unwrap();
-    let seen = wrk(bench, &dir, port, "/topics/a");
+    let mut seen = wrk(bench, &dir, port, "/topics/a");
+    seen.resident_mib = daemon.resident_kib().unwrap() as f64 / 1024.0;
     daemon.terminate();
     assert_eq!(daemon.wait_exit(SOON).unwrap().code(), Some(0), "the engine drains when asked to");
     bench.admin.delete(&[topic]).unwrap();
@@ -167,7 +173,8 @@ fn wrk(bench: &Bench, dir: &Path, port: u16, path: &str) -> Seen {
 
 fn read(text: &str) -> Option<Seen> {
     let after = |name: &str| text.lines().find_map(|line| line.trim().strip_prefix(name).map(str::trim));
-    Some(Seen { rate: after("Requests/sec:")?.parse().ok()?, p99_ms: milliseconds(after("99%")?)? })
+    let (rate, p99_ms) = (after("Requests/sec:")?.parse().ok()?, milliseconds(after("99%")?)?);
+    Some(Seen { rate, p99_ms, resident_mib: 0.0 })
 }
 
 fn milliseconds(text: &str) -> Option<f64> {

@@ -17,8 +17,8 @@ const TESTED: [&str; 6] = [
     "--bins",
     "--examples",
 ];
-/// What a user has.
-const SHIPPED: [&str; 10] = [
+/// What a user has of what is measured, and the program that drives a plugin alone.
+const SHIPPED: [&str; 18] = [
     "--package",
     ENGINE,
     "--package",
@@ -29,6 +29,14 @@ const SHIPPED: [&str; 10] = [
     "picomq-connector-elasticsearch-source",
     "--package",
     "picomq-connector-influxdb-source",
+    "--package",
+    "picomq-connector-postgres-source",
+    "--package",
+    "picomq-connector-sdk",
+    "--lib",
+    "--bins",
+    "--example",
+    "drain",
 ];
 
 /// Where the engine and the plugins lie: `PICO_CONNECTORS_BIN_DIR`, else the folder that this test was built into.

@@ -226,6 +226,18 @@ impl Daemon {
         Ok(fs::read_dir(&path).map_err(Error::io(format!("read {path}")))?.count())
     }
 
+    /// The CPU time that the process has used, in user and kernel together.
+    pub fn cpu_seconds(&self) -> Result<f64> {
+        // The kernel's unit of CPU time in /proc, the same on every Linux that Rust runs on.
+        const TICKS_A_SECOND: f64 = 100.0;
+        let path = format!("/proc/{}/stat", self.child.id());
+        let text = fs::read_to_string(&path).map_err(Error::io(format!("read {path}")))?;
+        // After the name in parentheses: state is field 3, user and system time are fields 14 and 15.
+        let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+        let ticks: Option<f64> = fields.map(|field| field.parse::<f64>().ok()).sum();
+        Ok(ticks.ok_or_else(|| Error::malformed(path, "no times"))? / TICKS_A_SECOND)
+    }
+
     /// The resident memory of the process in KiB.
     pub fn resident_kib(&self) -> Result<u64> {
         resident_kib(self.child.id())

@@ -8,7 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
@@ -22,6 +22,13 @@ pub(super) trait Io: AsyncRead + AsyncWrite + Send + Sync + Unpin {
 }
 
 impl Io for UnixStream {
+    fn rest(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The pipe in which a backend without a socket answers.
+impl Io for DuplexStream {
     fn rest(&mut self) -> io::Result<()> {
         Ok(())
     }
