@@ -16,7 +16,7 @@ use super::{Bench, report, report_most};
 
 const KEY: &str = "points";
 const SENT: &str = "picomq_connector_messages_sent_total";
-const PAGE: usize = 10_000;
+const PAGE: usize = 5_000;
 /// `BENCH_POINTS` is another number.
 const POINTS: u32 = 1_000_000;
 /// Points that share a time: one of each series.
