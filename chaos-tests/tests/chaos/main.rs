@@ -22,6 +22,7 @@ mod nacks;
 mod network;
 mod plugin;
 mod postgres_kills;
+mod postgres_snapshot_kills;
 mod process;
 mod readme;
 mod refused;

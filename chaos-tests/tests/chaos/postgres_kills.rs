@@ -1,8 +1,8 @@
 //! A PostgreSQL that is written to all the time, its source killed again and again, the server stopped, crashed and its connections
 //! cut: every committed change is in the log, those of one key in their order, and the slot never stands past what is saved.
 //!
-//! The writer keeps its own ledger in the same transactions, in a table that is not published. `POSTGRES_KILLS` is the
-//! number of kills for each version. What it does not prove: anything about a standby, or about a power loss.
+//! The writer keeps its own ledger in the same transactions, in a table that is not published. A fifth of
+//! `CHAOS_KILLS` for each version; 15 by default. What it does not prove: anything about a standby, or about a power loss.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::stage::Stage;
 
-const KILLS: u32 = 15;
+const KILLS: u32 = 75;
 /// Rows that are there before the source, and that nobody touches.
 const OLD_ROWS: i64 = 3_000;
 const SETTLED_WITHIN: Duration = Duration::from_secs(120);
@@ -151,7 +151,7 @@ fn storm(version: u32) {
     let (stop, writing) = writer(&server);
     assert!(daemon.kill(), "the engine ended by itself; see {}", stage.site.log().display());
 
-    let kills = count("POSTGRES_KILLS", KILLS);
+    let kills = count("CHAOS_KILLS", KILLS).div_ceil(5);
     for kill in 0..kills {
         let mut daemon = stage.site.start(&Launch::default()).unwrap();
         pause(Duration::from_millis(random.u64(200..2_500)));
