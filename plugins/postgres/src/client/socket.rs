@@ -36,7 +36,9 @@ impl Io for DuplexStream {
 
 impl Io for Socket {
     fn rest(&mut self) -> io::Result<()> {
-        if let State::Listening(tcp) = std::mem::replace(&mut self.0, State::Lost) {
+        if let State::Listening(_) = &self.0
+            && let State::Listening(tcp) = std::mem::replace(&mut self.0, State::Lost)
+        {
             self.0 = State::Resting(tcp.into_std()?);
         }
         Ok(())
