@@ -1,21 +1,17 @@
 //! Documents of 1 KB from one index into Kafka, ÷ a bare loop that reads the same pages from the same server and does nothing
 //! with them: the server's own limit. Server, engine and broker share the machine, the bare loop has it with the server alone.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use chaos_tests::campaign::count;
 use chaos_tests::http::send;
-use chaos_tests::launch::Launch;
 use chaos_tests::search::{Kind, Search};
-use chaos_tests::site::{Site, scratch};
-use chaos_tests::wait::{pause, wait_for};
+use chaos_tests::site::scratch;
 use serde_json::{Value, json};
 
-use super::{Bench, report, report_most};
+use super::Bench;
+use super::backlog::{self, Backlog};
 
-const KEY: &str = "documents";
-const SENT: &str = "picomq_connector_messages_sent_total";
 /// The default of `batch_size`.
 const PAGE: usize = 1_000;
 /// `BENCH_DOCUMENTS` is another number.
@@ -24,40 +20,17 @@ const BULK: u32 = 5_000;
 /// Documents that share a timestamp.
 const GROUP: u64 = 7;
 const SOON: Duration = Duration::from_secs(60);
-const READ_WITHIN: Duration = Duration::from_secs(600);
 
-/// What the engine did.
-struct Seen {
-    rate: f64,
-    resident_mib: f64,
-}
-
-/// The best turn must reach four fifths of what the server gives, or thirty thousand documents a second.
 pub(super) fn documents(bench: &Bench) -> bool {
-    let documents = count("BENCH_DOCUMENTS", DOCUMENTS);
+    let records = count("BENCH_DOCUMENTS", DOCUMENTS);
     let server = Search::start(&scratch().join("bench-search"), Kind::OpenSearch).unwrap();
-    fill(&server, documents);
-    bare(&server, documents);
-    let (mut best_ratio, mut best_rate, mut resident): (f64, f64, f64) = (0.0, 0.0, 0.0);
-    for turn in 0..bench.pairs {
-        let engine = engine(bench, &server, documents, turn);
-        let bare = bare(&server, documents);
-        let ratio = engine.rate / bare;
-        println!(
-            "elasticsearch, turn {turn}: {:.1} k documents/s, pages alone {:.1} k/s, ratio {ratio:.3}; engine {:.0} MiB at most",
-            engine.rate / 1e3,
-            bare / 1e3,
-            engine.resident_mib
-        );
-        (best_ratio, best_rate) = (best_ratio.max(ratio), best_rate.max(engine.rate));
-        resident = resident.max(engine.resident_mib);
-    }
-    let good = if best_rate >= 30_000.0 {
-        report("elasticsearch: documents/s", best_rate, 30_000.0)
-    } else {
-        report(&format!("elasticsearch: best ratio to pages alone of {} turns", bench.pairs), best_ratio, 0.8)
-    };
-    report_most("elasticsearch: MiB resident", resident, 80.0) && good
+    fill(&server, records);
+    let url = server.url();
+    let config =
+        format!("url = \"{url}\"\nindex = \"bench\"\ntimestamp_field = \"at\"\nbatch_size = {PAGE}\n");
+    let backlog =
+        Backlog { system: "elasticsearch", unit: "documents", records, config: &config, enough: 30_000.0 };
+    backlog::figures(bench, &backlog, || bare(&server, records))
 }
 
 fn fill(server: &Search, documents: u32) {
@@ -108,42 +81,4 @@ fn bare(server: &Search, documents: u32) -> f64 {
     let rate = f64::from(documents) / began.elapsed().as_secs_f64();
     server.ask("DELETE /_search/point_in_time", &json!({ "pit_id": [pit] }).to_string()).unwrap();
     rate
-}
-
-/// From the first batch to the last document.
-fn engine(bench: &Bench, server: &Search, documents: u32, turn: u32) -> Seen {
-    let dir = scratch().join("bench-documents");
-    let site = Site::new(&dir, &bench.kafka.bootstrap(), "").unwrap();
-    let topic = format!("bench-documents-{turn}");
-    let definition = format!(
-        "type = \"source\"\nkey = \"{KEY}\"\nenabled = true\nname = \"Bench\"\n\
-         path = \"picomq_connector_elasticsearch_source\"\nmax_in_flight = 2\n\n\
-         [[topics]]\ntopic = \"{topic}\"\ncreate_topics = true\nbatch_length = 10000\n\n\
-         [plugin_config]\nurl = \"{url}\"\nindex = \"bench\"\ntimestamp_field = \"at\"\nbatch_size = {PAGE}\n",
-        url = server.url(),
-    );
-    site.define(KEY, &definition).unwrap();
-    let mut daemon = site.start(&Launch::default()).unwrap();
-    let mut resident_kib = 0;
-    let mut began = None;
-    let sent = wait_for("every document", READ_WITHIN, || {
-        let sent = daemon.metric(SENT, KEY).unwrap_or(0.0);
-        if sent > 0.0 && began.is_none() {
-            began = Some((Instant::now(), sent));
-        }
-        resident_kib = daemon.resident_kib().unwrap_or(0).max(resident_kib);
-        if sent >= f64::from(documents) {
-            return Ok(sent);
-        }
-        pause(Duration::from_millis(20));
-        Err(format!("{sent} of {documents}"))
-    })
-    .unwrap();
-    let (began, first) = began.expect("set when the first were sent");
-    let rate = (sent - first) / began.elapsed().as_secs_f64();
-    daemon.terminate();
-    assert_eq!(daemon.wait_exit(SOON).unwrap().code(), Some(0), "the engine drains when asked to");
-    bench.admin.delete(&[topic]).unwrap();
-    let _ = fs::remove_dir_all(&dir);
-    Seen { rate, resident_mib: resident_kib as f64 / 1024.0 }
 }

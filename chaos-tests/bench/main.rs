@@ -17,6 +17,7 @@
     reason = "a bench that cannot go on panics; it prints figures"
 )]
 
+mod backlog;
 mod bare;
 mod elasticsearch;
 mod engine;

@@ -14,7 +14,7 @@ use chaos_tests::site::scratch;
 use chaos_tests::wait::{pause, wait_for};
 use serde_json::{Value, json};
 
-use crate::postgres_kills::{Changes, SCHEMA, ledger, writer};
+use crate::postgres_kills::{Changes, ledger, schema, writer};
 use crate::stage::Stage;
 
 const KEY: &str = "debezium-moves";
@@ -167,7 +167,7 @@ fn assert_complete(topic: &Topic, right: &Changes) {
 #[test]
 fn a_running_debezium_is_moved_over_under_writes_and_back_and_nothing_is_lost() {
     let server = Postgres::start(&scratch().join("debezium-moves-server"), 15).unwrap();
-    server.sql(SCHEMA).unwrap();
+    server.sql(&schema()).unwrap();
     let (kafka, name) = (Kafka::shared(), format!("moves-{}", fastrand::u32(..)));
     let worker = Connect::shared();
     let topic_name = format!("{name}.public.kv");

@@ -28,16 +28,23 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(120);
 /// Of each key, what happened to it in order: the operation and the value it left.
 pub(crate) type Changes = BTreeMap<i64, Vec<(String, Option<i64>)>>;
 
-/// `work(n)` does n random changes and notes each of them in the ledger.
-pub(crate) const SCHEMA: &str = "
-CREATE TABLE kv (k int PRIMARY KEY, v bigint);
+/// The table of these stories: old rows that stay, and two hundred keys that change.
+pub(crate) fn schema() -> String {
+    let table = "CREATE TABLE kv (k int PRIMARY KEY, v bigint);
+                 INSERT INTO kv SELECT 1000 + n, n FROM generate_series(1, 3000) n;";
+    schema_with(table, "floor(random() * 200)")
+}
+
+/// `table` makes `kv`. `work(n)` does n random changes of keys drawn by `key` and notes each of them in the ledger. Versions only grow.
+pub(crate) fn schema_with(table: &str, key: &str) -> String {
+    format!(
+        "{table}
 CREATE TABLE ledger (seq bigserial PRIMARY KEY, k int, op text, v bigint);
-INSERT INTO kv SELECT 1000 + n, n FROM generate_series(1, 3000) n;
 CREATE FUNCTION work(n int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE key int; version bigint;
 BEGIN
   FOR i IN 1..n LOOP
-    key := floor(random() * 200);
+    key := {key};
     version := nextval('ledger_seq_seq');
     IF random() < 0.2 THEN
       DELETE FROM kv WHERE k = key;
@@ -52,7 +59,9 @@ BEGIN
       END IF;
     END IF;
   END LOOP;
-END $$;";
+END $$;"
+    )
+}
 
 fn definition(key: &str, topic: &str, url: &str) -> String {
     format!(
@@ -135,7 +144,7 @@ fn assert_slot_behind(stage: &Stage, server: &Postgres, key: &str) {
 fn storm(version: u32) {
     let name = format!("postgres-kills-{version}");
     let mut server = Postgres::start(&scratch().join(format!("{name}-server")), version).unwrap();
-    server.sql(SCHEMA).unwrap();
+    server.sql(&schema()).unwrap();
     let stage = Stage::new(&name);
     let topic = format!("{name}-{}", seed());
     stage.site.define(&name, &definition(&name, &topic, &server.url())).unwrap();

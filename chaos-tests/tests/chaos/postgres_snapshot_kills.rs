@@ -21,36 +21,18 @@ use chaos_tests::site::scratch;
 use chaos_tests::wait::{pause, wait_for};
 use serde_json::Value;
 
+use crate::postgres_kills::{Changes, ledger, schema_with};
 use crate::stage::Stage;
 
 const KILLS: u32 = 60;
 const SETTLED_WITHIN: Duration = Duration::from_secs(120);
 
-/// `work(n)` does n random changes all over the table and notes each of them. Versions only grow.
-const SCHEMA: &str = "
-CREATE TABLE kv (k int PRIMARY KEY, v bigint, filler text DEFAULT repeat('f', 100));
-CREATE TABLE ledger (seq bigserial PRIMARY KEY, k int, op text, v bigint);
-INSERT INTO kv SELECT n, 0 FROM generate_series(1, 20000) n;
-CREATE FUNCTION work(n int) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE key int; version bigint;
-BEGIN
-  FOR i IN 1..n LOOP
-    key := 1 + floor(random() * 20000);
-    version := nextval('ledger_seq_seq');
-    IF random() < 0.2 THEN
-      DELETE FROM kv WHERE k = key;
-      IF FOUND THEN INSERT INTO ledger VALUES (version, key, 'DELETE', NULL); END IF;
-    ELSE
-      UPDATE kv SET v = version WHERE k = key;
-      IF FOUND THEN
-        INSERT INTO ledger VALUES (version, key, 'UPDATE', version);
-      ELSE
-        INSERT INTO kv VALUES (key, version);
-        INSERT INTO ledger VALUES (version, key, 'INSERT', version);
-      END IF;
-    END IF;
-  END LOOP;
-END $$;";
+/// Twenty thousand rows, all of which may change.
+fn schema() -> String {
+    let table = "CREATE TABLE kv (k int PRIMARY KEY, v bigint, filler text DEFAULT repeat('f', 100));
+                 INSERT INTO kv SELECT n, 0 FROM generate_series(1, 20000) n;";
+    schema_with(table, "1 + floor(random() * 20000)")
+}
 
 fn definition(key: &str, topic: &str, url: &str) -> String {
     format!(
@@ -98,7 +80,7 @@ fn word(entry: &Entry) -> Word {
 #[derive(Default)]
 struct Came {
     rows: BTreeMap<i64, i64>,
-    changes: BTreeMap<i64, Vec<(String, Option<i64>)>>,
+    changes: Changes,
     /// Rows read, and those of them that came behind a newer change of their key.
     read: u64,
     stale: Vec<String>,
@@ -173,7 +155,7 @@ fn kill(stage: &Stage, mut daemon: Daemon, random: &mut fastrand::Rng) -> Daemon
 fn storm(version: u32) {
     let name = format!("postgres-snapshot-kills-{version}");
     let server = Postgres::start(&scratch().join(format!("{name}-server")), version).unwrap();
-    server.sql(SCHEMA).unwrap();
+    server.sql(&schema()).unwrap();
     let stage = Stage::new(&name);
     let topic = format!("{name}-{}", seed());
     stage.site.define(&name, &definition(&name, &topic, &server.url())).unwrap();
@@ -228,18 +210,6 @@ fn settle(stage: &Stage, server: &Postgres, topic: &str) {
     assert_eq!(came.stale, [""; 0], "seed {}", seed());
     // The snapshot once, and the backfill.
     assert!(came.read > 30_000, "{} rows were read", came.read);
-}
-
-fn ledger(server: &Postgres) -> BTreeMap<i64, Vec<(String, Option<i64>)>> {
-    let mut changes: BTreeMap<i64, Vec<(String, Option<i64>)>> = BTreeMap::new();
-    for line in server.sql("SELECT k, op, v FROM ledger ORDER BY seq").unwrap().lines() {
-        let fields: Vec<&str> = line.split('|').collect();
-        changes
-            .entry(fields[0].parse().unwrap())
-            .or_default()
-            .push((fields[1].to_owned(), fields[2].parse().ok()));
-    }
-    changes
 }
 
 #[test]
