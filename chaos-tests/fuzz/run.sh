@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(definition template state_file broker_frames webhook_spool webhook_signature avro proto flatbuffer transforms postgres_stream postgres_values postgres_texts)
+[ ${#targets[@]} -gt 0 ] || targets=(definition template state_file broker_frames webhook_spool webhook_signature avro proto flatbuffer
+  transforms postgres_stream postgres_values postgres_texts elasticsearch_page influxdb_answer)
 if ! cargo fuzz --version >/dev/null 2>&1; then
   echo "— installing cargo-fuzz, a few minutes —"
   cargo install cargo-fuzz --version 0.13.2 --locked

@@ -15,6 +15,8 @@ mod client;
 mod config;
 mod doctor;
 mod fill;
+#[doc(hidden)]
+pub mod fuzzing;
 mod key;
 mod page;
 mod position;

@@ -32,6 +32,9 @@ struct Shards<'a> {
     failed: u32,
     #[serde(default)]
     total: u32,
+    /// Those that were skipped are among them; none when the server does not say.
+    #[serde(default)]
+    successful: Option<u32>,
     #[serde(borrow, default)]
     failures: Option<&'a RawValue>,
 }
@@ -87,8 +90,13 @@ impl<'a> Page<'a> {
             let why = self.shards.failures.map_or("", RawValue::get);
             return Some(format!("{} of {} shards failed: {why}", self.shards.failed, self.shards.total));
         }
+        // Shards without any copy at hand are in neither count of some versions.
+        let Shards { total, successful, .. } = self.shards;
+        if let Some(successful) = successful.filter(|successful| *successful < total) {
+            return Some(format!("{successful} of {total} shards answered"));
+        }
         let Clusters { skipped, failed, partial } = self.clusters;
-        let away = skipped + failed + partial;
+        let away = u64::from(skipped) + u64::from(failed) + u64::from(partial);
         (away > 0).then(|| format!("{away} of the clusters searched did not answer in full"))
     }
 
@@ -170,8 +178,10 @@ mod tests {
     fn a_page_that_is_not_everything_is_not_trusted_b095() {
         for (right, wrong) in [
             ("\"timed_out\":false", "\"timed_out\":true"),
+            ("\"successful\":3", "\"successful\":2"),
             ("\"failed\":0", "\"failed\":1,\"failures\":[{\"reason\":\"x\"}]"),
             ("\"took\":1", "\"took\":1,\"_clusters\":{\"total\":2,\"successful\":1,\"skipped\":1}"),
+            ("\"took\":1", "\"took\":1,\"_clusters\":{\"skipped\":4294967295,\"failed\":1}"),
         ] {
             let answer = ANSWER.replace(right, wrong);
             assert!(Page::parse(answer.as_bytes()).unwrap().distrust().is_some(), "{wrong}");

@@ -10,6 +10,8 @@ mod breaker;
 mod client;
 mod config;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod layout;
 mod plan;
 mod position;

@@ -57,36 +57,44 @@ impl FluxCsv {
 
     pub(super) fn feed(&mut self, mut bytes: &[u8], form: &Form, rows: &mut Selection) -> Result<(), Error> {
         while !bytes.is_empty() {
-            let read = self.step(bytes, form, rows)?;
+            let (result, read) = self.step(bytes)?;
+            if result == ReadRecordResult::Record {
+                self.record(form, rows)?;
+            }
             bytes = &bytes[read..];
         }
         Ok(())
     }
 
-    pub(super) fn finish(&mut self, form: &Form, rows: &mut Selection) -> Result<(), Error> {
-        // Empty input is the end to the reader; a last record without a line end comes out of it.
-        while self.text_len > 0 || self.ends_len > 0 {
-            self.step(&[], form, rows)?;
+    /// The server ends every row, so one without an end was cut, and its last value may be a part of one.
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
+        loop {
+            // Empty input is the end to the reader, and a row under way comes out of it.
+            match self.step(&[])?.0 {
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => return Ok(()),
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
+                ReadRecordResult::Record => {
+                    return Err(Error::Malformed("it ends in the middle of a row".to_owned()));
+                }
+            }
         }
-        self.step(&[], form, rows).map(drop)
     }
 
-    /// Reads some bytes and answers how many.
-    fn step(&mut self, bytes: &[u8], form: &Form, rows: &mut Selection) -> Result<usize, Error> {
+    /// Reads some bytes and answers how many, and what came of them.
+    fn step(&mut self, bytes: &[u8]) -> Result<(ReadRecordResult, usize), Error> {
         let (text, ends) = (&mut self.text[self.text_len..], &mut self.ends[self.ends_len..]);
         let (result, read, wrote, ended) = self.reader.read_record(bytes, text, ends);
         self.text_len += wrote;
         self.ends_len += ended;
         match result {
-            ReadRecordResult::InputEmpty | ReadRecordResult::End => {}
             ReadRecordResult::OutputFull if self.text.len() >= RECORD_BYTES_MAX => {
                 return Err(Error::Malformed(format!("a row longer than {RECORD_BYTES_MAX} bytes")));
             }
             ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
             ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
-            ReadRecordResult::Record => self.record(form, rows)?,
+            ReadRecordResult::Record | ReadRecordResult::InputEmpty | ReadRecordResult::End => {}
         }
-        Ok(read)
+        Ok((result, read))
     }
 
     fn record(&mut self, form: &Form, rows: &mut Selection) -> Result<(), Error> {

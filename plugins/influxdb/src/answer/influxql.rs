@@ -38,7 +38,8 @@ pub(crate) enum Columns {
 struct Documents {
     /// Statement, name and tags of the series under way.
     series: Option<(u32, String)>,
-    layout: Option<Layout>,
+    /// The names of its columns, and what they are.
+    layout: Option<(Vec<String>, Layout)>,
     /// The last document said that there is more.
     is_partial: bool,
     count: u64,
@@ -118,30 +119,29 @@ impl Documents {
             self.is_partial |= outcome.partial || outcome.series.iter().any(|series| series.partial);
             for series in &outcome.series {
                 let identity = (outcome.statement_id, format!("{:?}{:?}", series.name, series.tags));
-                self.begin(identity, || layout(series, columns, form), rows)?;
-                self.rows(series, form, rows)?;
+                if self.series.as_ref() != Some(&identity) {
+                    rows.next_table()?;
+                    (self.series, self.layout) = (Some(identity), None);
+                }
+                self.rows(series, columns, form, rows)?;
             }
         }
         Ok(())
     }
 
-    /// Looks whether this goes on with the series before.
-    fn begin(
+    fn rows(
         &mut self,
-        identity: (u32, String),
-        layout: impl FnOnce() -> Result<Layout, Error>,
+        series: &Series<'_>,
+        columns: &Columns,
+        form: &Form,
         rows: &mut Selection,
     ) -> Result<(), Error> {
-        if self.series.as_ref() != Some(&identity) {
-            rows.next_table()?;
-            self.series = Some(identity);
-            self.layout = Some(layout()?);
-        }
-        Ok(())
-    }
-
-    fn rows(&self, series: &Series<'_>, form: &Form, rows: &mut Selection) -> Result<(), Error> {
-        let layout = self.layout.as_ref().expect("a series that began has a layout");
+        // Each chunk of a series names its columns, the same ones each time.
+        let known = self.layout.take().filter(|(names, _)| *names == series.columns);
+        let (_, layout) = match known {
+            Some(known) => self.layout.insert(known),
+            None => self.layout.insert((series.columns.clone(), layout(series, columns, form)?)),
+        };
         let Some(at) = layout.time else {
             return Err(Error::Unreadable(format!(
                 "query: its rows have no column `time`, which the cursor needs, but {:?}",

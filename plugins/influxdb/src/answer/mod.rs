@@ -69,7 +69,7 @@ impl Decoder {
     /// As [`feed`](Decoder::feed), and when it ends in the middle.
     pub(crate) fn finish(&mut self, form: &Form, rows: &mut Selection) -> Result<bool, Error> {
         match self {
-            Decoder::Flux(decoder) => decoder.finish(form, rows).map(|()| false),
+            Decoder::Flux(decoder) => decoder.finish().map(|()| false),
             Decoder::InfluxQl(decoder) => decoder.finish(form, rows),
             Decoder::JsonLines(decoder) => decoder.finish(form, rows).map(|()| false),
         }

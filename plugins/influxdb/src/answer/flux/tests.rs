@@ -92,6 +92,16 @@ fn rows_that_are_too_short_or_have_no_time_are_refused_b104() {
 }
 
 #[test]
+fn a_row_without_an_end_is_no_row_since_its_last_value_may_go_on_b103() {
+    let text = ",result,table,_time,_value\n,,0,1970-01-01T00:00:00Z,123\n,,0,1970-01-01T00:00:01Z,\"a\"\n";
+    let row = text.find("\n").unwrap();
+    for end in row + 2..text.len() {
+        let is_between_rows = text[..end].ends_with('\n');
+        assert_eq!(read(&text[..end], 3).is_ok(), is_between_rows, "cut at {end}");
+    }
+}
+
+#[test]
 fn an_empty_answer_has_no_rows() {
     assert_eq!(read("\r\n", 10).unwrap(), Vec::<String>::new());
     assert_eq!(read("", 10).unwrap(), Vec::<String>::new());

@@ -103,3 +103,18 @@ fn a_row_without_time_is_refused() {
     let text = r#"{"results":[{"series":[{"name":"m","columns":["key"],"values":[["a"]]}]}]}"#;
     assert!(matches!(read(text, Columns::Written).unwrap_err(), Error::Unreadable(_)));
 }
+
+#[test]
+fn each_chunk_of_a_series_is_read_by_the_columns_it_names() {
+    let chunk = |columns: &str, values: &str| {
+        format!(
+            r#"{{"results":[{{"series":[{{"name":"m","columns":[{columns}],"values":[[{values}]]}}]}}]}}"#
+        )
+    };
+    let text =
+        [chunk(r#""a","time""#, "7,1"), chunk(r#""time""#, "2"), chunk(r#""time","b""#, "3,8")].join("\n");
+    let fields = [r#"{"a":7}"#, "{}", r#"{"b":8}"#];
+    for (record, fields) in read(&text, Columns::Written).unwrap().iter().zip(fields) {
+        assert!(record.ends_with(&format!("\"fields\":{fields}}}")), "{record}");
+    }
+}
