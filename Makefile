@@ -139,4 +139,6 @@ fuzz: build-packages
 ## Licences, bans and sources of all dependencies. Installs cargo-deny the first time, which takes minutes.
 deny:
 	@$(cargo) deny --version >/dev/null 2>&1 || $(cargo) install cargo-deny --locked --version 0.20.2
-	$(cargo) deny --locked check bans licenses sources
+	@echo "— licences and sources with every feature, bans as it is shipped —"
+	$(cargo) deny --locked --all-features check licenses sources
+	$(cargo) deny --locked check bans
