@@ -36,8 +36,15 @@ appender.console.layout.pattern = %d{ISO8601} %p %c{1.} %m%n%ex
 rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 P
+program=$DATA_DIR/Server.java
 arguments=("$DATA_DIR")
-[ "$KIND" != elasticsearch8 ] || arguments=("$home" "$DATA_DIR/config")
+case $KIND in
+  opensearch) cp "$here/Server.java" "$program" ;;
+  elasticsearch7) sed s/opensearch/elasticsearch/ "$here/Server.java" > "$program" ;;
+  elasticsearch8)
+    program=$here/elasticsearch8/Server.java
+    arguments=("$home" "$DATA_DIR/config") ;;
+esac
 
 if [ -n "${STOP_ON_EOF:-}" ]; then
   server=$$
@@ -55,5 +62,5 @@ if [ -n "${STOP_ON_EOF:-}" ]; then
   ) > /dev/null 2>&1 &
 fi
 exec java -Xms"$HEAP" -Xmx"$HEAP" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError -XX:-UsePerfData \
-  -Djava.io.tmpdir="$DATA_DIR/tmp" -Dlog4j.shutdownHookEnabled=false -cp "$home/lib/*" "$here/$KIND/Server.java" \
+  -Djava.io.tmpdir="$DATA_DIR/tmp" -Dlog4j.shutdownHookEnabled=false -cp "$home/lib/*" "$program" \
   "${arguments[@]}" < /dev/null

@@ -1,24 +1,17 @@
 //! The library as it is shipped.
 
 use std::path::PathBuf;
-use std::process::Command;
 
+use picomq_connector_sdk::conformance;
 use picomq_connector_sdk::ffi::host::Library;
 
-/// Cargo builds it beside the test.
 fn path() -> PathBuf {
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let test = std::env::current_exe().expect("a test has a path");
-    test.with_file_name(format!("{prefix}picomq_connector_elasticsearch_source{suffix}"))
+    conformance::library(env!("CARGO_PKG_NAME"))
 }
 
 #[test]
 fn the_elasticsearch_library_exports_nothing_but_our_one_symbol_b121() {
-    let symbols = Command::new("nm").args(["-D", "--defined-only", "-P"]).arg(path()).output().unwrap();
-    assert!(symbols.status.success(), "{symbols:?}");
-    let text = String::from_utf8(symbols.stdout).unwrap();
-    let names: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(names, ["picomq_connector_source"]);
+    conformance::check_exports(&path());
 }
 
 #[test]

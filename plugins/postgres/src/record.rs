@@ -65,6 +65,21 @@ pub(crate) struct Origin<'a> {
     pub(crate) time: &'a Moment,
 }
 
+impl Origin<'_> {
+    /// Writes the id of a record, the same in every envelope: the commit position and the ordinal; of a row of a snapshot, the
+    /// snapshot, the table and the key; of a row of a poll, the table and the cursor.
+    pub(crate) fn identify(&self, id: &mut String, table: &TableName, key: &[u8]) {
+        id.clear();
+        // Writing to a string cannot fail.
+        let _ = match self.place {
+            Place::Change { lsn, ordinal, .. } => write!(id, "{lsn}:{ordinal}"),
+            Place::Snapshot { .. } if key.is_empty() => Ok(()),
+            Place::Snapshot { lsn } => write!(id, "{lsn}:{table}:{}", String::from_utf8_lossy(key)),
+            Place::Poll { cursor } => write!(id, "{table}:{cursor}"),
+        };
+    }
+}
+
 /// Where a record comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'a> {
@@ -161,7 +176,7 @@ impl Recorder {
             return self.debezium.add(batch, (shape, form), change, origin);
         }
         let has_key = self.keys(shape, settings, change)?;
-        self.identify(shape, origin);
+        origin.identify(&mut self.id, &shape.table, &self.key);
         let mut record = batch.add();
         record.timestamp_ms(origin.time.as_millisecond());
         record.event_time_ns(origin.time.as_nanosecond());
@@ -200,21 +215,6 @@ impl Recorder {
             key(&mut self.old_key, (shape, settings), old)?;
         }
         key(&mut self.key, (shape, settings), row)
-    }
-
-    /// The id is the commit position and the ordinal; of a row of a snapshot, the snapshot, the table and the key; of a row of a
-    /// poll, the table and the cursor.
-    fn identify(&mut self, shape: &Shape, origin: &Origin<'_>) {
-        self.id.clear();
-        // Writing to a string cannot fail.
-        let _ = match origin.place {
-            Place::Change { lsn, ordinal, .. } => write!(self.id, "{lsn}:{ordinal}"),
-            Place::Snapshot { .. } if self.key.is_empty() => Ok(()),
-            Place::Snapshot { lsn } => {
-                write!(self.id, "{lsn}:{}:{}", shape.table, String::from_utf8_lossy(&self.key))
-            }
-            Place::Poll { cursor } => write!(self.id, "{}:{cursor}", shape.table),
-        };
     }
 
     /// A record without payload for a key that is no more.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picomq_connector_sdk::State;
+use picomq_connector_sdk::conformance;
 use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 use serde_json::{Value, json};
 
@@ -11,9 +12,7 @@ use crate::reading::{Reading, config};
 use crate::server::{KINDS, Place, documents};
 
 async fn doctor(settings: Value, state: Option<&State>) -> Vec<(String, String, String)> {
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let test = std::env::current_exe().expect("a test has a path");
-    let path = test.with_file_name(format!("{prefix}picomq_connector_elasticsearch_source{suffix}"));
+    let path = conformance::library(env!("CARGO_PKG_NAME"));
     let request = OpenRequest {
         key: "documents".to_owned(),
         config_json: settings.to_string(),

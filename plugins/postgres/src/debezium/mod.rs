@@ -13,8 +13,6 @@ mod tests;
 mod time;
 mod value;
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
 use picomq_connector_sdk::{Batch, RecordWriter};
 
@@ -156,7 +154,7 @@ impl Writer {
             self.tick();
         }
         let has_key = self.keys(formed, change)?;
-        self.identify(formed.0, origin);
+        origin.identify(&mut self.id, &formed.0.table, &self.key);
         let event = |op, before, after| Event { op, before, after };
         match change.verb {
             Verb::Insert => self.event(batch, formed, &event(b"c", None, change.new), origin),
@@ -264,20 +262,6 @@ impl Writer {
         }
         let Some(row) = change.new.or(old) else { return Ok(false) };
         put_key(&mut self.key, formed, row)
-    }
-
-    /// The same as in the other envelopes.
-    fn identify(&mut self, shape: &Shape, origin: &Origin<'_>) {
-        self.id.clear();
-        // Writing to a string cannot fail.
-        let _ = match origin.place {
-            Place::Change { lsn, ordinal, .. } => write!(self.id, "{lsn}:{ordinal}"),
-            Place::Snapshot { .. } if self.key.is_empty() => Ok(()),
-            Place::Snapshot { lsn } => {
-                write!(self.id, "{lsn}:{}:{}", shape.table, String::from_utf8_lossy(&self.key))
-            }
-            Place::Poll { cursor } => write!(self.id, "{}:{cursor}", shape.table),
-        };
     }
 
     fn put_event(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picomq_connector_sdk::State;
+use picomq_connector_sdk::conformance;
 use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 use serde_json::{Value, json};
 
@@ -20,9 +21,7 @@ async fn ask(
     mode: Mode,
     (name, arguments): (&str, Value),
 ) -> Result<Value, String> {
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let test = std::env::current_exe().expect("a test has a path");
-    let path = test.with_file_name(format!("{prefix}picomq_connector_postgres_source{suffix}"));
+    let path = conformance::library(env!("CARGO_PKG_NAME"));
     let request = OpenRequest {
         key: "orders".to_owned(),
         config_json: settings.to_string(),

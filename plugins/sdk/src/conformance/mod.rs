@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! It does not load a library: the border has tests of its own. It cannot see effects that the subject does not show,
+//! It does not load a library: the border has tests of its own. What the built one exports, [`check_exports`] looks at. It cannot see effects that the subject does not show,
 //! nor what happens when the upstream itself fails.
 
 mod basics;
@@ -18,10 +18,12 @@ mod bench;
 mod driver;
 mod effects;
 mod interrupt;
+mod library;
 mod pipeline;
 mod subject;
 
 pub use bench::{Bench, Setting};
+pub use library::{check_exports, exports, library};
 pub use subject::Subject;
 
 use std::fmt;

@@ -1,8 +1,8 @@
 //! Finding, refusing and sharing libraries.
 
-use std::process::Command;
 use std::sync::Arc;
 
+use picomq_connector_sdk::conformance;
 use picomq_connector_sdk::ffi::host::{Library, LoadError};
 
 use crate::support::{example, library, own_copy, request};
@@ -98,11 +98,13 @@ async fn a_file_replaced_on_disk_is_seen_by_the_next_process_only_b124() {
 #[test]
 fn a_plugin_exports_nothing_but_our_one_symbol_b121() {
     for name in ["scripted", "other_allocator", "broken_abi"] {
-        let symbols =
-            Command::new("nm").args(["-D", "--defined-only", "-P"]).arg(example(name)).output().unwrap();
-        assert!(symbols.status.success(), "{symbols:?}");
-        let text = String::from_utf8(symbols.stdout).unwrap();
-        let names: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(names, ["picomq_connector_source"], "{name}");
+        conformance::check_exports(&example(name));
     }
+}
+
+#[test]
+fn a_library_that_is_no_plugin_or_is_not_there_does_not_pass_for_one() {
+    assert_eq!(conformance::exports(&example("no_symbol")), Ok(Vec::new()));
+    let missing = conformance::exports(std::path::Path::new("/nowhere/libnothing.so")).unwrap_err();
+    assert!(missing.contains("/nowhere/libnothing.so"), "{missing}");
 }
