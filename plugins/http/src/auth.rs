@@ -19,7 +19,8 @@ pub struct Proof {
     pub delivery_id: Option<String>,
     /// When it was signed, in seconds since the Unix epoch, where that is signed too.
     pub signed_at_s: Option<i64>,
-    /// What is the same in a copy of the request and in no other: the signature, where the time is signed too.
+    /// What is the same in a copy of the request and in no other: a digest of what was signed, where the time is
+    /// part of it.
     pub fingerprint: Option<String>,
 }
 

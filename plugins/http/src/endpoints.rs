@@ -33,6 +33,8 @@ pub(crate) struct Endpoints {
     tolerance: Duration,
     /// Beyond loopback nothing may be open to anybody.
     is_local: bool,
+    /// Without it no path may sign the time: what was captured could be sent again.
+    knows_repeats: bool,
 }
 
 #[derive(Default)]
@@ -52,6 +54,7 @@ impl Endpoints {
             file: settings.endpoints_file.clone(),
             tolerance: settings.tolerance,
             is_local: settings.is_local(),
+            knows_repeats: settings.knows_repeats(),
         };
         if let Some(file) = &endpoints.file {
             let made = endpoints.compiled(file::read(file)?)?;
@@ -124,6 +127,13 @@ impl Endpoints {
             if one.auth_type == Family::None && !self.is_local {
                 return Err(Error::config(format!(
                     "endpoint {id} would take posts from anybody beyond this machine; give it an auth_type"
+                )));
+            }
+            if one.auth_type.signs_time() && !self.knows_repeats {
+                return Err(Error::config(format!(
+                    "endpoint {id} of auth_type {} would take a captured post a second time: dedupe_window must be at \
+                     least twice timestamp_tolerance and dedupe_capacity above 0",
+                    one.auth_type
                 )));
             }
             let target = target_of_endpoint(&one.configuration(id), "", self.tolerance)?;

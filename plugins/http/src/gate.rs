@@ -5,254 +5,235 @@
 //! Handlers and the source meet here under one short lock; the decisions are made by pure functions next door.
 
 mod held;
+mod outcome;
+mod state;
 mod ticket;
 mod view;
 
-pub(crate) use held::Group;
-pub(crate) use ticket::{Offer, Outcome, Ticket};
+pub(crate) use held::{Group, Taken};
+pub(crate) use outcome::Outcome;
+pub(crate) use ticket::{Offer, Ticket};
 pub(crate) use view::{Polling, Reserved};
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::time::Duration;
 
 use picomq_connector_sdk::Batch;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::admission::{Admission, View, admit};
 use crate::post::Post;
-use crate::replays::{Digest, Known, Replays};
+use crate::replays::{Digest, Known};
 use crate::settings::{Bounds, Durability};
 use crate::spool::{Room, Spool};
-use held::Held;
+use outcome::Told;
+use state::{Shared, State};
 use view::Polls;
 
 /// Shared by the source, its handlers and its spool.
 pub(crate) struct Gate {
     bounds: Bounds,
     spool: Option<Arc<Spool>>,
-    inner: Mutex<Inner>,
+    shared: Arc<Shared>,
+    polls: Arc<Polls>,
     /// Rung when a post came in, and when the spool grew.
     pub(crate) arrived: Notify,
-    /// Rung when there is something for the spool to write, and at the end.
-    pub(crate) unwritten: Notify,
+    /// Wakes the writer of the spool: there is something to write, or it is the end.
+    unwritten: Condvar,
     /// Bytes of bodies under way.
     reading: Arc<AtomicU64>,
-    opened: Instant,
-}
-
-struct Inner {
-    is_closed: bool,
-    polls: Polls,
-    nacks: u32,
-    nacked_at: Option<Instant>,
-    is_broken: bool,
-    held: Held,
-    replays: Replays<watch::Receiver<Option<Outcome>>>,
-}
-
-/// What was put into a batch.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
-    /// The number after the last post.
-    pub(crate) next: u64,
-    /// The names of those that have one.
-    pub(crate) digests: Vec<Digest>,
 }
 
 impl Gate {
     /// A gate whose next post has the number `next`. With a spool it takes posts into that.
     pub(crate) fn new(bounds: Bounds, spool: Option<Arc<Spool>>, next: u64) -> Gate {
-        let now = Instant::now();
-        let inner = Inner {
-            is_closed: false,
-            polls: Polls::new(now),
-            nacks: 0,
-            nacked_at: None,
-            is_broken: false,
-            held: Held::new(next),
-            replays: Replays::new(bounds.dedupe_window, bounds.dedupe_capacity),
-        };
         Gate {
             bounds,
             spool,
-            inner: Mutex::new(inner),
+            shared: Arc::new(Shared::new(&bounds, next)),
+            polls: Arc::new(Polls::new(Instant::now())),
             arrived: Notify::new(),
-            unwritten: Notify::new(),
+            unwritten: Condvar::new(),
             reading: Arc::default(),
-            opened: now,
         }
     }
 
     /// What a post of so many bytes would be told now. Asked before its body is read, and again with the whole.
     pub(crate) fn admission(&self, post_bytes: u64) -> Admission {
-        admit(&self.view(&self.inner(), post_bytes))
+        admit(&self.view(&self.shared.lock(), post_bytes))
     }
 
-    /// Room for a body under way; none when there is none.
-    pub(crate) fn reserve(&self, bytes: u64) -> Option<Reserved> {
-        let reserved = Reserved::new(&self.reading, bytes);
-        (self.admission(0) != Admission::Full).then_some(reserved)
+    /// For the bytes of a body under way.
+    pub(crate) fn reserving(&self) -> Reserved {
+        Reserved::new(&self.reading)
     }
 
     /// Takes a post in, or says why not. A repeat of a delivery under way waits for the same outcome.
-    pub(crate) fn offer(self: &Arc<Self>, post: Post) -> Offer {
-        let mut inner = self.inner();
+    pub(crate) fn offer(&self, post: Post) -> Offer {
+        let mut state = self.shared.lock();
         if let Some(digest) = &post.digest {
-            match inner.replays.look(digest, self.opened.elapsed()) {
+            match state.replays.look(digest, state.age()) {
                 Known::Done => return Offer::Safe,
-                Known::Pending(outcome) => return Offer::Wait(Ticket::of_repeat(outcome)),
+                Known::Pending(told) => return Offer::Wait(Ticket::of_repeat(told)),
                 Known::No => {}
             }
         }
-        match admit(&self.view(&inner, post.bytes() as u64)) {
+        match admit(&self.view(&state, post.bytes() as u64)) {
             Admission::Full => return Offer::Full,
             Admission::Unavailable => return Offer::Unavailable,
             Admission::Admitted => {}
         }
-        let (sender, outcome) = watch::channel(None);
+        let told = Told::default();
         if let Some(digest) = post.digest {
-            inner.replays.begin(digest, outcome.clone());
+            state.replays.begin(digest, Arc::clone(&told));
         }
-        let number = inner.held.push(post, sender);
-        drop(inner);
+        let number = state.held.push(post, Arc::clone(&told));
+        let must_wake = std::mem::take(&mut state.is_writer_asleep);
+        drop(state);
         match &self.spool {
             Some(_) => {
-                self.unwritten.notify_one();
-                Offer::Wait(Ticket::of_repeat(outcome))
+                if must_wake {
+                    self.unwritten.notify_one();
+                }
+                Offer::Wait(Ticket::of_repeat(told))
             }
             None => {
                 self.arrived.notify_one();
-                Offer::Wait(Ticket::of_first(outcome, Arc::clone(self), number))
+                Offer::Wait(Ticket::of_first(told, Arc::clone(&self.shared), number))
             }
-        }
-    }
-
-    /// Nobody waits for a post any more. If no batch ever held it, it is as if it had never come.
-    fn withdraw(&self, number: u64) {
-        let mut inner = self.inner();
-        let digest = inner.held.withdraw(number);
-        if let Some(digest) = digest {
-            inner.replays.forget(&digest);
         }
     }
 
     /// Fills `batch` with posts from number `head` on; none when there is none. The posts stay until they are
     /// acknowledged.
     pub(crate) fn take(&self, head: u64, room: Room, batch: &mut Batch) -> Option<Taken> {
-        self.inner().held.take(head, room, batch)
+        self.shared.lock().held.take(head, room, batch)
     }
 
     /// Everything below `next` was delivered and saved.
     pub(crate) fn acked(&self, next: u64) {
-        let mut inner = self.inner();
-        (inner.nacks, inner.nacked_at) = (0, None);
+        let mut state = self.shared.lock();
+        (state.nacks, state.nacked_at) = (0, None);
         if self.spool.is_none() {
-            let done = inner.held.remove_below(next);
-            self.settle(&mut inner, done);
+            let done = state.held.remove_below(next);
+            state.finish(&done);
+            drop(state);
+            done.tell(Outcome::Safe);
         }
     }
 
     /// A batch was not delivered; its posts stay.
     pub(crate) fn nacked(&self) {
-        let mut inner = self.inner();
-        inner.nacks = inner.nacks.saturating_add(1);
-        inner.nacked_at.get_or_insert_with(Instant::now);
+        let mut state = self.shared.lock();
+        state.nacks = state.nacks.saturating_add(1);
+        state.nacked_at.get_or_insert_with(Instant::now);
     }
 
     /// A poll begins; it ends when the answer is dropped.
-    pub(crate) fn polling(self: &Arc<Self>) -> Polling {
-        self.inner().polls.begin();
-        Polling(Arc::clone(self))
+    pub(crate) fn polling(&self) -> Polling {
+        self.polls.begin()
     }
 
-    /// Posts that the spool should write next, taken out; none when there are none.
-    pub(crate) fn group(&self, bytes_max: usize) -> Option<Group> {
-        self.inner().held.remove_group(bytes_max)
+    /// Takes out the posts that the spool should write next, and waits for some; none once it is closed and everything
+    /// is written. Blocking.
+    pub(crate) fn next_group(&self, bytes_max: usize) -> Option<Group> {
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(group) = state.held.remove_group(bytes_max) {
+                state.writing_bytes = group.bytes();
+                return Some(group);
+            }
+            if state.is_closed {
+                return None;
+            }
+            state.is_writer_asleep = true;
+            state = self.unwritten.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.is_writer_asleep = false;
+        }
+    }
+
+    /// The writer of the spool rests for so long, or until it is closed. Blocking; no post wakes it.
+    pub(crate) fn rest(&self, rest: Duration) {
+        if rest.is_zero() {
+            return;
+        }
+        let rested = self.unwritten.wait_timeout_while(self.shared.lock(), rest, |state| !state.is_closed);
+        drop(rested);
     }
 
     /// The spool has synced a group.
     pub(crate) fn spooled(&self, group: Group) {
-        let mut inner = self.inner();
-        inner.is_broken = false;
-        self.settle(&mut inner, group);
-        drop(inner);
+        let mut state = self.shared.lock();
+        state.is_broken = false;
+        state.writing_bytes = 0;
+        state.finish(&group);
+        drop(state);
+        group.tell(Outcome::Safe);
         self.arrived.notify_one();
     }
 
     /// The spool could not write a group: its senders are told to come again.
     pub(crate) fn not_spooled(&self, group: Group) {
-        let mut inner = self.inner();
-        inner.is_broken = true;
-        for digest in group.digests() {
-            inner.replays.forget(&digest);
-        }
-        drop(inner);
+        let mut state = self.shared.lock();
+        state.is_broken = true;
+        state.writing_bytes = 0;
+        state.forget(&group);
+        drop(state);
         group.tell(Outcome::Lost);
     }
 
     /// The spool may be tried again.
     pub(crate) fn mended(&self) {
-        self.inner().is_broken = false;
+        self.shared.lock().is_broken = false;
     }
 
     /// A delivery that an earlier life made safe.
     pub(crate) fn remember(&self, digest: Digest) {
-        self.inner().replays.finish(digest, self.opened.elapsed());
+        let mut state = self.shared.lock();
+        let now = state.age();
+        state.replays.finish(digest, now);
     }
 
     /// Takes nothing more, and tells everybody who waits that their post is not safe. What is on its way into the
     /// spool is still written.
     pub(crate) fn close(&self) {
-        let mut inner = self.inner();
-        inner.is_closed = true;
+        let mut state = self.shared.lock();
+        state.is_closed = true;
         if self.spool.is_none() {
-            inner.held.clear();
+            state.held.clear();
         }
-        drop(inner);
+        drop(state);
         self.unwritten.notify_one();
-    }
-
-    /// Whether posts can still come.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.inner().is_closed
     }
 
     /// Whether it is well: polled within `patience`, and no batch failed for longer than that.
     pub(crate) fn is_healthy(&self, patience: Duration) -> bool {
-        let inner = self.inner();
-        let is_failing = inner.nacked_at.is_some_and(|at| at.elapsed() >= patience);
-        !inner.is_closed && !is_failing && inner.polls.unpolled() < patience
+        let state = self.shared.lock();
+        let is_failing = state.nacked_at.is_some_and(|at| at.elapsed() >= patience);
+        !state.is_closed && !is_failing && self.polls.unpolled() < patience
     }
 
     /// Posts held in memory.
     pub(crate) fn posts(&self) -> u64 {
-        self.inner().held.posts()
+        self.shared.lock().held.posts()
     }
 
     /// Bytes that are not delivered: in memory, and in the spool.
     pub(crate) fn bytes(&self) -> u64 {
-        self.inner().held.bytes() + self.spool.as_ref().map_or(0, |spool| spool.bytes())
+        self.shared.lock().bytes() + self.spool.as_ref().map_or(0, |spool| spool.bytes())
     }
 
     /// The number that the next post will have.
     #[cfg(test)]
     pub(crate) fn next_number(&self) -> u64 {
-        self.inner().held.next()
+        self.shared.lock().held.next()
     }
 
-    fn settle(&self, inner: &mut Inner, group: Group) {
-        let now = self.opened.elapsed();
-        for digest in group.digests() {
-            inner.replays.finish(digest, now);
-        }
-        group.tell(Outcome::Safe);
-    }
-
-    fn view(&self, inner: &Inner, post_bytes: u64) -> View {
+    fn view(&self, state: &State, post_bytes: u64) -> View {
         let Bounds { durability, nacks_max, .. } = self.bounds;
-        let under_way = inner.held.bytes() + self.reading.load(Ordering::Relaxed);
+        let under_way = state.bytes() + self.reading.load(Ordering::Relaxed);
         let (bytes, bytes_max) = match (&self.spool, durability) {
             // What is in memory is bounded too: it is on its way into the spool.
             (Some(spool), Durability::Spooled { bytes_max, .. })
@@ -263,22 +244,18 @@ impl Gate {
             _ => (under_way, self.bounds.bytes_max),
         };
         View {
-            is_closed: inner.is_closed,
-            unpolled: inner.polls.unpolled(),
-            nacks: inner.nacks,
+            is_closed: state.is_closed,
+            unpolled: self.polls.unpolled(),
+            nacks: state.nacks,
             nacks_max,
             takes_while_stalled: matches!(durability, Durability::Spooled { takes_while_stalled: true, .. }),
-            is_broken: inner.is_broken,
-            posts: inner.held.posts(),
+            is_broken: state.is_broken,
+            posts: state.held.posts(),
             posts_max: self.bounds.posts_max,
             bytes,
             bytes_max,
             post_bytes,
         }
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -24,6 +24,8 @@ use crate::settings::{Durability, Target};
 
 /// Longest name of a delivery.
 const ID_BYTES_MAX: usize = 256;
+/// Memory that a body is given before it comes.
+const AHEAD_BYTES_MAX: usize = 64 << 10;
 /// What is read of a body whose post is refused already, so that the sender sees the answer and no reset.
 const DRAINED_BYTES_MAX: usize = 256 << 10;
 const DRAINED_WITHIN: Duration = Duration::from_secs(1);
@@ -134,8 +136,9 @@ impl Posting<'_> {
     async fn read(&self, body: &mut Incoming) -> Result<Vec<u8>, Answer> {
         let most = bytes_max(self.desk.settings.body_bytes_max);
         let expected = self.content_length().map_or(0, bytes_max);
-        let mut read = Vec::with_capacity(expected.min(most));
-        let mut reserved = Vec::new();
+        // What is only announced takes no room.
+        let mut read = Vec::with_capacity(expected.min(most).min(AHEAD_BYTES_MAX));
+        let mut reserved = self.desk.gate.reserving();
         while let Some(frame) = body.frame().await {
             // The sender went away or broke the framing; there is nobody to answer.
             let frame = frame.map_err(|_| Answer::BadRequest(r#"{"error":"the body ended early"}"#))?;
@@ -143,7 +146,10 @@ impl Posting<'_> {
             if read.len() + data.len() > most {
                 return Err(Answer::BadBody(BadBody::TooLarge));
             }
-            reserved.push(self.desk.gate.reserve(data.len() as u64).ok_or(Answer::Full)?);
+            reserved.add(data.len() as u64);
+            if self.desk.gate.admission(0) == Admission::Full {
+                return Err(Answer::Full);
+            }
             read.extend_from_slice(&data);
         }
         Ok(read)
@@ -185,15 +191,18 @@ impl Posting<'_> {
     }
 
     fn post(&self, payload: Vec<u8>, proof: Proof) -> Result<Post, Answer> {
-        let id = self.delivery_id(&payload, &proof);
+        let signed = proof.delivery_id.clone().or_else(|| self.id_in(&payload));
+        // Where the time is signed, a copy of the request must be known whatever its other headers say.
+        let is_signed = signed.is_some();
+        let id = signed.or_else(|| self.id_in_header());
         if id.as_ref().is_some_and(|id| id.len() > ID_BYTES_MAX) {
             return Err(Answer::BadRequest(r#"{"error":"the name of the delivery is too long"}"#));
         }
         let path = &self.target.path;
         let digest = match (&id, &proof.fingerprint) {
+            (_, Some(fingerprint)) if !is_signed => Some(Digest::of(path, &format!("signed {fingerprint}"))),
             (Some(id), _) => Some(Digest::of(path, id)),
-            (None, Some(fingerprint)) => Some(Digest::of(path, &format!("signature {fingerprint}"))),
-            (None, None) => None,
+            (None, _) => None,
         };
         let subject = Subject { headers: self.headers, body: &payload, id: id.as_deref(), path };
         let key = self.desk.settings.key.as_ref().and_then(|template| template.key(&subject));
@@ -209,13 +218,15 @@ impl Posting<'_> {
         Ok(post)
     }
 
-    fn delivery_id(&self, payload: &[u8], proof: &Proof) -> Option<String> {
-        let of_header = || {
-            let name = self.desk.settings.id_header.as_deref()?;
-            self.headers.get(name)?.to_str().ok().filter(|id| !id.is_empty()).map(str::to_owned)
-        };
-        let of_body = || body::field(payload, self.target.credentials.family().id_in_body()?);
-        proof.delivery_id.clone().or_else(of_body).or_else(of_header)
+    /// The name of the delivery in the body, for the families that keep it there.
+    fn id_in(&self, payload: &[u8]) -> Option<String> {
+        let field = self.target.credentials.family().id_in_body()?;
+        body::field(payload, field).filter(|id| !id.is_empty())
+    }
+
+    fn id_in_header(&self) -> Option<String> {
+        let name = self.desk.settings.id_header.as_deref()?;
+        self.headers.get(name)?.to_str().ok().filter(|id| !id.is_empty()).map(str::to_owned)
     }
 
     fn record_headers(&self) -> Headers {

@@ -93,6 +93,12 @@ impl Settings {
     pub(crate) fn is_local(&self) -> bool {
         self.listening.address.ip().is_loopback()
     }
+
+    /// Whether a signed request that is sent again is known for as long as its time is good.
+    pub(crate) fn knows_repeats(&self) -> bool {
+        let least = self.tolerance.saturating_mul(2);
+        self.bounds.dedupe_window >= least && self.bounds.dedupe_capacity > 0
+    }
 }
 
 #[cfg(test)]

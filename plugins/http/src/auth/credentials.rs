@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
-use ring::hmac;
+use ring::{digest, hmac};
 use subtle::ConstantTimeEq;
 
 use super::family::{self, Claim};
@@ -66,6 +66,9 @@ impl Keys {
                     let bytes = STANDARD
                         .decode(text.strip_prefix("whsec_").unwrap_or(text))
                         .map_err(|_| "it is not base64, with or without `whsec_` before it")?;
+                    if bytes.is_empty() {
+                        return Err("there is nothing after `whsec_`");
+                    }
                     keys.hmac.push(hmac::Key::new(hmac::HMAC_SHA256, &bytes));
                 }
                 Family::HmacSha256 | Family::Github | Family::Stripe | Family::Slack | Family::Shopify => {
@@ -163,9 +166,7 @@ impl Credentials {
         if claim.signed_at_s.is_some_and(|signed_at_s| !self.is_fresh(signed_at_s, request.now_s)) {
             return Err(Refused::Stale);
         }
-        // Ours and not the sender's: who repeats a request could write its signatures in another order.
-        let fingerprint = right.first().filter(|_| claim.signed_at_s.is_some());
-        let fingerprint = fingerprint.map(|tag| STANDARD.encode(tag.as_ref()));
+        let fingerprint = claim.signed_at_s.map(|_| fingerprint(&claim, request.body));
         Ok(Proof { delivery_id: claim.delivery_id, signed_at_s: claim.signed_at_s, fingerprint })
     }
 
@@ -192,6 +193,15 @@ fn signature(key: &hmac::Key, claim: &Claim, body: &[u8]) -> hmac::Tag {
     context.update(&claim.prefix);
     context.update(body);
     context.sign()
+}
+
+/// Of what was signed and not of a signature: who repeats a request could write its signatures in another order, and
+/// a rotation changes which secret is the first.
+fn fingerprint(claim: &Claim, body: &[u8]) -> String {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(&claim.prefix);
+    context.update(body);
+    STANDARD.encode(context.finish())
 }
 
 fn claims(claim: &Claim, right: &hmac::Tag) -> bool {

@@ -293,6 +293,21 @@ fn a_repeat_has_the_same_fingerprint_however_its_signatures_are_written() {
     let plain = fingerprint(format!("t=1533204620,v1={right}"));
     assert_eq!(plain, fingerprint(format!("t=1533204620,v1={},v1={right}", "0".repeat(64))));
     assert_eq!(plain, fingerprint(format!("t=1533204620,v1={}", right.to_uppercase())));
+    assert_eq!(plain.len(), 44);
+}
+
+/// Else a request that was captured before a rotation could be sent again after it.
+#[test]
+fn a_repeat_has_the_same_fingerprint_after_a_rotation() {
+    for vector in [&STRIPE, &SLACK, &STANDARD] {
+        let fingerprint = |secrets: &[&str]| {
+            let (headers, body) = (vector.headers(), vector.body.as_bytes());
+            let request = Request { headers: &headers, body, now_s: vector.now_s() };
+            credentials(vector.family, secrets).check(&request).unwrap().fingerprint.unwrap()
+        };
+        let fresh = "whsec_c2VjcmV0LW9mLWEtcm90YXRlZC1lbmRwb2ludA==";
+        assert_eq!(fingerprint(&[vector.secret]), fingerprint(&[fresh, vector.secret]), "{}", vector.family);
+    }
 }
 
 #[test]
@@ -333,7 +348,9 @@ fn an_empty_or_endless_secret_is_refused() {
         assert!(Keys::new(family, &[Secret::new("")]).is_err());
         assert!(Keys::new(family, &[Secret::new("x".repeat(5000))]).is_err());
     }
-    assert!(Keys::new(Family::StandardWebhooks, &[Secret::new("whsec_not base64")]).is_err());
+    for no_key in ["whsec_not base64", "whsec_"] {
+        assert!(Keys::new(Family::StandardWebhooks, &[Secret::new(no_key)]).is_err(), "{no_key}");
+    }
 }
 
 proptest! {

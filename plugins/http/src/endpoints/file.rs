@@ -83,9 +83,15 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let beside = path.with_extension("tmp");
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
     let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&beside)?;
+    // What a crash or somebody else left there may be open to others, or lead elsewhere.
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&beside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;

@@ -92,6 +92,32 @@ async fn beyond_loopback_no_open_endpoint_can_be_made() {
 }
 
 #[tokio::test]
+async fn no_endpoint_that_signs_the_time_can_be_made_where_a_repeat_would_not_be_known() {
+    let folder = TempDir::new().unwrap();
+    let config = json!({
+        "listen_addr": "127.0.0.1:0", "endpoints_file": folder.path().join("endpoints.json"), "dedupe_window": "1m",
+    });
+    let source = Bench::<HttpSource>::open(Setting::new(config)).await.unwrap();
+    let error = command(&source, "create_endpoint", json!({ "auth_type": "stripe" })).await.unwrap_err();
+    assert!(error.to_string().contains("dedupe_window"), "{error}");
+    command(&source, "create_endpoint", json!({ "auth_type": "github" })).await.unwrap();
+}
+
+/// As a crash may leave it, or somebody who waits for the secrets.
+#[tokio::test]
+async fn a_file_that_lies_beside_it_gives_neither_its_rights_nor_its_place() {
+    let folder = TempDir::new().unwrap();
+    let (beside, elsewhere) = (folder.path().join("endpoints.json.new"), folder.path().join("elsewhere"));
+    std::fs::write(&elsewhere, "untouched").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &beside).unwrap();
+    let source = open(&folder, "127.0.0.1:0").await;
+    command(&source, "create_endpoint", json!({ "auth_type": "bearer" })).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "untouched");
+    let kept = std::fs::symlink_metadata(folder.path().join("endpoints.json")).unwrap();
+    assert!(kept.is_file() && kept.permissions().mode() & 0o777 == 0o600);
+}
+
+#[tokio::test]
 async fn a_damaged_file_is_refused_and_not_begun_anew() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("endpoints.json");

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use picomq_connector_sdk::Batch;
-use tokio::sync::watch;
 
-use super::{Outcome, Taken};
+use super::outcome::{Outcome, Told};
 use crate::post::Post;
 use crate::replays::Digest;
 use crate::spool::Room;
@@ -28,7 +27,23 @@ struct Place {
 struct Entry {
     post: Post,
     bytes: u64,
-    outcome: watch::Sender<Option<Outcome>>,
+    told: Told,
+}
+
+impl Drop for Entry {
+    /// Whoever still waits then learns that nobody made it safe.
+    fn drop(&mut self) {
+        let _ = self.told.set(Outcome::Lost);
+    }
+}
+
+/// What was put into a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The number after the last post.
+    pub(crate) next: u64,
+    /// The names of those that have one.
+    pub(crate) digests: Vec<Digest>,
 }
 
 /// Posts taken out together, and those who wait for them.
@@ -53,11 +68,11 @@ impl Held {
     }
 
     /// Adds a post and answers its number.
-    pub(super) fn push(&mut self, post: Post, outcome: watch::Sender<Option<Outcome>>) -> u64 {
+    pub(super) fn push(&mut self, post: Post, told: Told) -> u64 {
         let (number, bytes) = (self.front + self.places.len() as u64, post.bytes() as u64);
         self.posts += 1;
         self.bytes += bytes;
-        self.places.push_back(Place { entry: Some(Entry { post, bytes, outcome }), was_taken: false });
+        self.places.push_back(Place { entry: Some(Entry { post, bytes, told }), was_taken: false });
         number
     }
 
@@ -136,8 +151,9 @@ impl Held {
 
     fn without(&mut self, entries: Vec<Entry>) -> Group {
         self.posts -= entries.len() as u64;
-        self.bytes -= entries.iter().map(|entry| entry.bytes).sum::<u64>();
-        Group(entries)
+        let group = Group(entries);
+        self.bytes -= group.bytes();
+        group
     }
 }
 
@@ -152,13 +168,18 @@ impl Group {
         self.0.iter().map(encoded).collect()
     }
 
+    /// Their bytes as records.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(|entry| entry.bytes).sum()
+    }
+
     pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
         self.0.iter().filter_map(|entry| entry.post.digest)
     }
 
     pub(super) fn tell(self, outcome: Outcome) {
         for entry in self.0 {
-            entry.outcome.send_replace(Some(outcome));
+            let _ = entry.told.set(outcome);
         }
     }
 }

@@ -4,6 +4,7 @@ use picomq_connector_sdk::ffi::host::GuestBatch;
 use super::*;
 use crate::admission::STALLED_AFTER;
 use crate::post::Headers;
+use crate::spool::{Opened, Opening};
 
 const ROOM: Room = Room { records: 3, bytes: 1000 };
 const BOUNDS: Bounds = Bounds {
@@ -14,6 +15,9 @@ const BOUNDS: Bounds = Bounds {
     dedupe_window: Duration::from_secs(600),
     dedupe_capacity: 100,
 };
+
+const SPOOLED: Bounds =
+    Bounds { durability: Durability::Spooled { bytes_max: 1_000, takes_while_stalled: false }, ..BOUNDS };
 
 fn gate() -> Arc<Gate> {
     Arc::new(Gate::new(BOUNDS, None, 100))
@@ -52,12 +56,12 @@ async fn a_post_is_safe_when_its_batch_is_acknowledged_and_not_before() {
     let mut tickets: Vec<Ticket> = ["a", "b", "c", "d"].map(|text| wait(&gate, text, None)).into();
     assert_eq!(take(&gate, 100), (vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], 103));
     let last = tickets.pop().unwrap();
-    assert!(tickets.iter().all(|ticket| ticket.outcome.borrow().is_none()));
+    assert!(tickets.iter().all(|ticket| ticket.told().is_none()));
     gate.acked(103);
     for ticket in tickets {
         assert_eq!(ticket.outcome().await, Outcome::Safe);
     }
-    assert!(last.outcome.borrow().is_none());
+    assert!(last.told().is_none());
     assert_eq!(gate.posts(), 1);
 }
 
@@ -127,11 +131,71 @@ async fn a_full_gate_says_so_and_has_room_after_an_ack() {
 #[tokio::test]
 async fn bytes_under_way_count_and_are_given_back() {
     let gate = gate();
-    let reserved = gate.reserve(100).unwrap();
+    let mut reserved = gate.reserving();
+    (0..10).for_each(|_| reserved.add(10));
     assert!(matches!(gate.offer(post("a", None)), Offer::Full));
-    assert!(gate.reserve(1).is_none());
+    reserved.add(1);
+    assert_eq!(gate.admission(0), Admission::Full);
     drop(reserved);
     assert!(matches!(gate.offer(post("a", None)), Offer::Wait(_)));
+}
+
+#[tokio::test]
+async fn what_the_spool_is_writing_still_takes_its_room() {
+    let gate = gate();
+    let ticket = wait(&gate, &"x".repeat(60), Some("1"));
+    let group = gate.next_group(1_000).unwrap();
+    assert_eq!((gate.posts(), gate.bytes()), (0, 60));
+    assert!(matches!(gate.offer(post(&"x".repeat(60), None)), Offer::Full));
+    gate.spooled(group);
+    assert_eq!((ticket.outcome().await, gate.bytes()), (Outcome::Safe, 0));
+    assert!(matches!(gate.offer(post(&"x".repeat(60), None)), Offer::Wait(_)));
+    assert!(matches!(gate.offer(post("x", Some("1"))), Offer::Safe));
+}
+
+#[tokio::test]
+async fn a_group_that_is_lost_with_its_writer_tells_its_senders() {
+    let gate = gate();
+    let ticket = wait(&gate, "a", None);
+    drop(gate.next_group(1_000));
+    assert_eq!(ticket.outcome().await, Outcome::Lost);
+}
+
+#[tokio::test]
+async fn a_closed_gate_hands_its_spool_what_it_has_and_then_nothing() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let opening = Opening {
+        folder: folder.path(),
+        committed: 0,
+        is_expected: false,
+        is_inspection: false,
+        segment_bytes: 1_000,
+    };
+    let spool = Arc::new(Opened::open(&opening, &mut |_| {}).unwrap().spool);
+    let gate = Arc::new(Gate::new(SPOOLED, Some(spool), 0));
+    let waiting = Arc::clone(&gate);
+    // It sleeps, or comes too late to: either way it gets every post, and is let go.
+    let writer = std::thread::spawn(move || {
+        let groups = std::iter::from_fn(|| waiting.next_group(1));
+        groups.map(|group| group.encoded().len()).sum::<usize>()
+    });
+    let tickets: Vec<Ticket> = ["a", "b", "c"].map(|text| wait(&gate, text, None)).into();
+    gate.close();
+    assert!(matches!(gate.offer(post("d", None)), Offer::Unavailable));
+    assert_eq!(writer.join().unwrap(), 3);
+    for ticket in tickets {
+        // Taken out and never said to be synced.
+        assert_eq!(ticket.outcome().await, Outcome::Lost);
+    }
+}
+
+#[tokio::test]
+async fn a_rest_ends_when_the_gate_closes() {
+    let gate = gate();
+    let resting = Arc::clone(&gate);
+    let writer = std::thread::spawn(move || resting.rest(Duration::from_secs(1_000)));
+    gate.close();
+    writer.join().unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,18 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
-use super::Gate;
-
-/// What became of a post.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It is in its topics, or in the spool.
-    Safe,
-    /// It is not.
-    Lost,
-}
+use super::outcome::{Outcome, Told};
+use super::state::Shared;
 
 /// What a gate answers to an offer.
 pub(crate) enum Offer {
@@ -29,37 +19,39 @@ pub(crate) enum Offer {
 
 /// Waits for one outcome. Dropped before, it withdraws its post.
 pub(crate) struct Ticket {
-    pub(super) outcome: watch::Receiver<Option<Outcome>>,
-    first: Option<(Arc<Gate>, u64)>,
+    told: Told,
+    first: Option<(Arc<Shared>, u64)>,
 }
 
 impl Ticket {
     /// Of the request that brought the post.
-    pub(super) fn of_first(
-        outcome: watch::Receiver<Option<Outcome>>,
-        gate: Arc<Gate>,
-        number: u64,
-    ) -> Ticket {
-        Ticket { outcome, first: Some((gate, number)) }
+    pub(super) fn of_first(told: Told, shared: Arc<Shared>, number: u64) -> Ticket {
+        Ticket { told, first: Some((shared, number)) }
     }
 
     /// Of one that does not decide about it.
-    pub(super) fn of_repeat(outcome: watch::Receiver<Option<Outcome>>) -> Ticket {
-        Ticket { outcome, first: None }
+    pub(super) fn of_repeat(told: Told) -> Ticket {
+        Ticket { told, first: None }
     }
 
     /// The outcome; `Lost` when the source goes away before there is one.
     pub(crate) async fn outcome(mut self) -> Outcome {
-        let told = self.outcome.wait_for(Option::is_some).await.ok().and_then(|told| *told);
+        let outcome = *self.told.wait().await;
         self.first = None;
-        told.unwrap_or(Outcome::Lost)
+        outcome
+    }
+
+    /// The outcome, if it is known.
+    #[cfg(test)]
+    pub(super) fn told(&self) -> Option<Outcome> {
+        self.told.get().copied()
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some((gate, number)) = self.first.take() {
-            gate.withdraw(number);
+        if let Some((shared, number)) = self.first.take() {
+            shared.withdraw(number);
         }
     }
 }

@@ -1,42 +1,44 @@
 //! What the gate looks at: polls, and bodies under way.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Gate;
-
 /// Whether a poll is outstanding, and since when none is.
-pub(super) struct Polls {
-    outstanding: u32,
-    ended: Instant,
-}
+pub(super) struct Polls(Mutex<(u32, Instant)>);
 
 impl Polls {
+    /// None yet.
     pub(super) fn new(now: Instant) -> Polls {
-        Polls { outstanding: 0, ended: now }
+        Polls(Mutex::new((0, now)))
     }
 
-    pub(super) fn begin(&mut self) {
-        self.outstanding += 1;
+    /// One begins; it ends when the answer is dropped.
+    pub(super) fn begin(self: &Arc<Self>) -> Polling {
+        self.lock().0 += 1;
+        Polling(Arc::clone(self))
     }
 
     /// Since the last one ended; zero while there is one.
     pub(super) fn unpolled(&self) -> Duration {
-        if self.outstanding > 0 { Duration::ZERO } else { self.ended.elapsed() }
+        let (outstanding, ended) = *self.lock();
+        if outstanding > 0 { Duration::ZERO } else { ended.elapsed() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u32, Instant)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A poll under way.
-pub(crate) struct Polling(pub(super) Arc<Gate>);
+pub(crate) struct Polling(Arc<Polls>);
 
 impl Drop for Polling {
     fn drop(&mut self) {
-        let mut inner = self.0.inner();
-        inner.polls.outstanding = inner.polls.outstanding.saturating_sub(1);
-        inner.polls.ended = Instant::now();
+        let mut polls = self.0.lock();
+        *polls = (polls.0.saturating_sub(1), Instant::now());
     }
 }
 
@@ -47,9 +49,14 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    pub(super) fn new(all: &Arc<AtomicU64>, bytes: u64) -> Reserved {
-        all.fetch_add(bytes, Ordering::Relaxed);
-        Reserved { all: Arc::clone(all), bytes }
+    pub(super) fn new(all: &Arc<AtomicU64>) -> Reserved {
+        Reserved { all: Arc::clone(all), bytes: 0 }
+    }
+
+    /// So many bytes more came.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.all.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

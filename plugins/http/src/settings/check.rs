@@ -82,8 +82,7 @@ impl HttpConfig {
             ));
         }
         let signs_time = settings.targets.iter().any(|target| target.credentials.family().signs_time());
-        let least = settings.tolerance.saturating_mul(2);
-        if signs_time && (settings.bounds.dedupe_window < least || settings.bounds.dedupe_capacity == 0) {
+        if signs_time && !settings.knows_repeats() {
             return Err(Error::config(format!(
                 "dedupe_window = \"{}\" with dedupe_capacity = {} lets a signed post be sent a second time: the window must \
                  be at least twice timestamp_tolerance and the capacity above 0",

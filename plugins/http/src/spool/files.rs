@@ -13,13 +13,28 @@ use super::segment::Header;
 const SUFFIX: &str = ".spool";
 const LOCK: &str = "lock";
 
-/// Makes the folder, for its owner alone.
+/// One file, as far as it is synced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// The number of its first post.
+    pub(crate) first: u64,
+    /// The number after its last.
+    pub(crate) next: u64,
+    /// Its bytes.
+    pub(crate) bytes: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// Makes the folder, for its owner alone, and its name and those above it durable: a crash that took the folder would
+/// take what is synced in it.
 pub(super) fn prepare(folder: &Path) -> Result<(), SpoolError> {
+    let missing = folder.ancestors().take_while(|ancestor| !ancestor.exists()).count();
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(SpoolError::io("cannot create the folder", folder))
+        .map_err(SpoolError::io("cannot create the folder", folder))?;
+    folder.ancestors().skip(1).take(missing).try_for_each(sync_folder)
 }
 
 /// Takes the spool for this process until the file is dropped.

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::files::Segment;
 use super::segment::{HEADER_BYTES, Header, Step};
-use super::store::{Segment, Spool};
+use super::store::Spool;
 use super::writer::Writer;
 use super::{SpoolError, files};
 use crate::post::Post;

@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::PoisonError;
 
 use picomq_connector_sdk::Batch;
 
 use super::SpoolError;
+use super::files::Segment;
 use super::segment::{Damage, GROUP_HEADER_BYTES, HEADER_BYTES, Header, Step};
-use super::store::{Segment, Spool};
 use crate::post::Post;
 
 /// The file that was read last and where in it, so that reading on is no search.
@@ -35,25 +34,9 @@ pub(crate) struct Room {
     pub(crate) bytes: usize,
 }
 
-impl Spool {
-    /// Adds the posts from number `from` on to `batch` until there are no more or there is no room; answers the number
-    /// after the last one added.
-    pub(crate) fn read(&self, from: u64, room: Room, batch: &mut Batch) -> Result<u64, SpoolError> {
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = from;
-        while let Some(segment) = self.segment_of(next) {
-            let before = next;
-            reader.read(&segment, &mut next, room, batch)?;
-            if next == before || next < segment.next {
-                break;
-            }
-        }
-        Ok(next)
-    }
-}
-
 impl Reader {
-    fn read(
+    /// Goes on reading this file at number `next`, and moves that behind the last post added to `batch`.
+    pub(super) fn read(
         &mut self,
         segment: &Segment,
         next: &mut u64,

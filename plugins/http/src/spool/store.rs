@@ -5,27 +5,18 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::files;
-use super::reader::Reader;
+use picomq_connector_sdk::Batch;
 
-/// One file, as far as it is synced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    /// The number of its first post.
-    pub(crate) first: u64,
-    /// The number after its last.
-    pub(crate) next: u64,
-    /// Its bytes.
-    pub(crate) bytes: u64,
-    pub(crate) path: PathBuf,
-}
+use super::files::Segment;
+use super::reader::{Reader, Room};
+use super::{SpoolError, files};
 
 /// The synced part of a spool. The lock on its folder is held as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Spool {
     _lock: Option<File>,
     index: Mutex<Index>,
-    pub(super) reader: Mutex<Reader>,
+    reader: Mutex<Reader>,
 }
 
 #[derive(Debug)]
@@ -80,8 +71,23 @@ impl Spool {
         }
     }
 
+    /// Adds the posts from number `from` on to `batch` until there are no more or there is no room; answers the number
+    /// after the last one added. Blocking.
+    pub(crate) fn read(&self, from: u64, room: Room, batch: &mut Batch) -> Result<u64, SpoolError> {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = from;
+        while let Some(segment) = self.segment_of(next) {
+            let before = next;
+            reader.read(&segment, &mut next, room, batch)?;
+            if next == before || next < segment.next {
+                break;
+            }
+        }
+        Ok(next)
+    }
+
     /// The file in which the post `number` is, if it is synced.
-    pub(super) fn segment_of(&self, number: u64) -> Option<Segment> {
+    fn segment_of(&self, number: u64) -> Option<Segment> {
         let index = self.index();
         index.segments.iter().find(|one| one.first <= number && number < one.next).cloned()
     }

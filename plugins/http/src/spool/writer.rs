@@ -4,8 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::files::Segment;
 use super::segment::{HEADER_BYTES, Header};
-use super::store::Segment;
 use super::{SpoolError, files};
 
 /// The one that writes.

@@ -139,6 +139,28 @@ async fn a_captured_request_sent_again_makes_no_second_record() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_captured_request_under_another_unsigned_name_makes_no_second_record() {
+    let keys = json!({ "auth_type": "slack", "auth_secret": "s", "schema": "text", "id_header": "x-id" });
+    let served = Served::start(keys).await;
+    // A form, which has no event_id.
+    let ask = slack("s", now_s(), "command=%2Fdeploy");
+    assert_eq!(served.record_of(ask.clone().with("x-id", "1")).await.id.as_deref(), Some("1"));
+    for other in [ask.clone().with("x-id", "2"), ask] {
+        assert_eq!(served.send(other).await.status, 200);
+    }
+    assert_eq!(served.records().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_is_empty_is_none() {
+    let served = Served::start(json!({ "auth_type": "stripe", "auth_secret": "s" })).await;
+    let bodies = [r#"{"id":"","n":1}"#, r#"{"id":"","n":2}"#];
+    for body in bodies {
+        assert_eq!(served.record_of(stripe("s", now_s(), body)).await.id, None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_that_is_sent_again_is_answered_without_a_second_record() {
     let served = Served::start(json!({ "id_header": "x-id" })).await;
     served.record_of(post("{}").with("x-id", "1")).await;
