@@ -7,14 +7,18 @@ use crate::rust::{code, words};
 use crate::tree::{File, Tree};
 
 /// Where a circle is refused.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 12] = [
     "actors/src/",
     "chaos-tests/src/",
     "chaos-tests/state-server/src/",
     "config/src/",
+    "engine/daemon/src/",
     "engine/devbroker/src/",
+    "engine/record/src/",
     "engine/state/src/",
+    "plugins/elasticsearch/src/",
     "plugins/http/src/",
+    "plugins/influxdb/src/",
     "plugins/random/src/",
 ];
 

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 mod dead_letters;
 pub(crate) mod make;
 pub(crate) mod slot;
+pub(crate) mod state;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,9 +18,9 @@ pub(crate) use self::dead_letters::{
 };
 use self::make::MakeVerb;
 use self::slot::SlotArguments;
+use self::state::StateArguments;
 use crate::leave::Exit;
 use crate::output::{self, Stream};
-use crate::state::StateArguments;
 
 /// Where a daemon is looked for when nobody says otherwise: the default of `[http] address`.
 pub(crate) const URL_DEFAULT: &str = "http://127.0.0.1:8081";

@@ -6,6 +6,8 @@
 mod configs;
 mod digest;
 mod foreign;
+mod last;
+mod look;
 mod plan;
 mod set;
 mod told;
@@ -28,9 +30,11 @@ use crate::service_manager;
 use crate::wiring::Wiring;
 pub(crate) use configs::{NotDone, Version};
 use digest::Hasher;
+pub(crate) use last::Last;
+use look::Look;
 pub(crate) use plan::{Action, Change, Changed, Plan};
 pub(crate) use set::Texts;
-use set::{Ground, Look, Wanted};
+use set::{Ground, Wanted};
 use version_files::VersionFiles;
 use versions::Adopted;
 
@@ -84,26 +88,6 @@ struct Shared {
     hasher: Hasher,
     files: VersionFiles,
     last: Mutex<Last>,
-}
-
-/// What is left of the last load.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Last {
-    owners: Owners,
-    referenced: Vec<PathBuf>,
-    look: Option<Look>,
-}
-
-impl Last {
-    /// After the definitions were loaded for the start.
-    pub(crate) fn of_start(definitions: &Definitions) -> Last {
-        let owner = |good: &Definition| (good.key.folded(), good.file.clone());
-        Last {
-            owners: definitions.good.iter().map(owner).collect(),
-            referenced: definitions.referenced.iter().cloned().collect(),
-            look: None,
-        }
-    }
 }
 
 /// What runs, and how it is made.

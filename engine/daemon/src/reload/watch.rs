@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::set::Look;
+use super::look::Look;
 use super::{Reloads, Trigger};
 
 /// Between two looks. One `stat` a file: a thousand files cost milliseconds.

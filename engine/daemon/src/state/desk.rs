@@ -5,6 +5,7 @@ use pico_state::{AnyStore, Saved, StateError};
 
 use super::document::{Change, Document, Summary, Wanted};
 use super::plugin::Reader;
+use super::trouble::Trouble;
 
 /// One source's state and the plugin that understands it.
 pub(crate) struct Desk {
@@ -12,36 +13,6 @@ pub(crate) struct Desk {
     store: AnyStore,
     /// None: no definition has this key any more, so nobody can say what its state means.
     reader: Option<Reader>,
-}
-
-/// Why a state was not shown or changed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
-    /// The store said no.
-    #[error(transparent)]
-    Store(#[from] StateError),
-    /// The plugin does not go on from this state.
-    #[error("the plugin does not take this state: {0}")]
-    Plugin(String),
-    /// What was given is no exported state.
-    #[error("{0}")]
-    Document(String),
-    /// The source runs, or might.
-    #[error("the source is {0}; its state is written only while it is stopped")]
-    NotStopped(&'static str),
-}
-
-impl Trouble {
-    /// Stable and dotted.
-    pub(crate) fn code(&self) -> &'static str {
-        match self {
-            Trouble::Store(StateError::InUse) => "state.not_stopped",
-            Trouble::Store(error) => error.code(),
-            Trouble::Plugin(_) => "state.not_taken",
-            Trouble::Document(_) => "state.bad_document",
-            Trouble::NotStopped(_) => "state.not_stopped",
-        }
-    }
 }
 
 impl Desk {

@@ -6,7 +6,7 @@ use pico_config::SourceKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::desk::Trouble;
+use super::trouble::Trouble;
 
 /// What is saved of one source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,13 +2,13 @@
 //!
 //! Through the daemon when one answers; else on the store itself, whose lock keeps a daemon out meanwhile.
 
-mod arguments;
 mod debezium;
 mod desk;
 mod document;
 mod plugin;
 mod server_check;
 mod text;
+mod trouble;
 mod way;
 
 use std::fs::{OpenOptions, Permissions};
@@ -16,17 +16,17 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-pub(crate) use arguments::StateArguments;
-pub(crate) use desk::{Desk, Trouble};
+pub(crate) use desk::Desk;
 pub(crate) use document::{Change, Document, Wanted, parse};
 pub(crate) use plugin::Reader;
+pub(crate) use trouble::Trouble;
 
+use crate::cli::state::{Act, StateArguments};
 use crate::cli::{Cli, Format};
 use crate::error::Error;
 use crate::leave::Exit;
 use crate::output::{self, Stream};
 use crate::runtime;
-use arguments::Act;
 use way::Way;
 
 /// Largest document that is read: the largest state, in base64, and what is said about it.

@@ -8,9 +8,10 @@ use pico_config::{Definition, Engine, Env, SourceKey, StateConfig};
 use pico_state::AnyStore;
 use serde_json::{Value, json};
 
-use super::desk::{Desk, Trouble};
+use super::desk::Desk;
 use super::document::{Change, Document, Wanted};
 use super::plugin::Reader;
+use super::trouble::Trouble;
 use crate::cli::{Cli, URL_DEFAULT};
 use crate::client::Client;
 use crate::error::Error;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Absence, Fields, Found, Node};
+use super::fields::{Absence, Fields, Found, Node};
 
 /// How much of what lies along the paths serde_json may turn into values.
 #[derive(Clone, Copy, PartialEq, Eq)]

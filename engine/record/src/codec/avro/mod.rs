@@ -4,6 +4,7 @@
 //! between JSON text and bytes, because its own way over a value tree picks the first branch of a union that a
 //! number can be bent into, knows no JSON path and reads numbers through a float.
 
+mod compile;
 mod decode;
 mod encode;
 mod logical;

@@ -1,9 +1,8 @@
 //! A FlatBuffer to JSON, as flatc prints it: fields that are absent are left out, enums by name.
 
-use super::DEPTH_MAX;
 use super::bytes::{Bytes, Table};
 use super::layout::{Enum, Kind, Layout, Object, Scalar};
-use crate::codec::text::JsonText;
+use crate::codec::text::{DEPTH_MAX, JsonText};
 use crate::codec::trouble::Trouble;
 
 pub(super) struct Decoder<'a> {

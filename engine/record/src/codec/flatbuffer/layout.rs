@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::bytes::{Bytes, Table};
+use crate::codec::text::DEPTH_MAX;
 use crate::codec::trouble::Trouble;
 
 /// `BFBS`, at byte 4 of every binary schema.
@@ -202,8 +203,8 @@ impl Layout {
     fn inline_size(&self, kind: &Kind, depth: usize) -> Result<usize, Trouble> {
         match kind {
             Kind::Scalar(scalar, _) => Ok(scalar.size()),
-            Kind::Struct(of) if depth < super::DEPTH_MAX => Ok(self.objects[*of].size),
-            Kind::Array(of, count) if depth < super::DEPTH_MAX => {
+            Kind::Struct(of) if depth < DEPTH_MAX => Ok(self.objects[*of].size),
+            Kind::Array(of, count) if depth < DEPTH_MAX => {
                 Ok(self.inline_size(of, depth + 1)?.saturating_mul(*count))
             }
             Kind::Struct(_)

@@ -16,7 +16,7 @@ use encode::Encoder;
 use layout::Layout;
 
 use super::tape::Tape;
-use super::text::{DEPTH_MAX, JsonText};
+use super::text::JsonText;
 use super::trouble::Trouble;
 
 /// One root table, made ready.
