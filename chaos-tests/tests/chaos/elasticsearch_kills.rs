@@ -35,8 +35,11 @@ fn definition(topic: &str, url: &str) -> String {
     )
 }
 
-/// Two indices of three shards each, which show what is written at different times.
+/// Two indices of three shards each, which show what is written at different times. A killed source leaves its point in time
+/// behind, and each holds a context for every shard: of these the server soon has as many as it may.
 fn create(server: &Search) {
+    let settings = json!({ "persistent": { "search.max_open_pit_context": 20 } });
+    server.ask("PUT /_cluster/settings", &settings.to_string()).unwrap();
     for (index, refresh) in [("d-quick", "100ms"), ("d-slow", "900ms")] {
         let body = json!({
             "settings": { "number_of_shards": 3, "number_of_replicas": 0, "refresh_interval": refresh },
@@ -46,13 +49,20 @@ fn create(server: &Search) {
     }
 }
 
+/// When a document says that it was written, and how long after that the server said yes, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    at: u64,
+    took: u64,
+}
+
 /// Writes until it is told to stop: all documents of a bulk have one timestamp, and a fifth of the bulks that of the one before.
-fn writer(port: u16) -> (Arc<AtomicBool>, JoinHandle<BTreeSet<u64>>) {
+fn writer(port: u16) -> (Arc<AtomicBool>, JoinHandle<BTreeMap<u64, Written>>) {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
     let mut random = fastrand::Rng::with_seed(seed());
     let thread = std::thread::spawn(move || {
-        let (mut acknowledged, mut next, mut at) = (BTreeSet::new(), 0_u64, now_ms());
+        let (mut acknowledged, mut next, mut at) = (BTreeMap::new(), 0_u64, now_ms());
         while !asked.load(Ordering::SeqCst) {
             let count = if random.u32(..60) == 0 { 2_000 } else { random.u64(1..30) };
             if random.u32(..5) > 0 {
@@ -66,7 +76,8 @@ fn writer(port: u16) -> (Arc<AtomicBool>, JoinHandle<BTreeSet<u64>>) {
                 pause(Duration::from_millis(100));
             }
             if !asked.load(Ordering::SeqCst) {
-                acknowledged.extend(numbers);
+                let written = Written { at, took: now_ms() - at };
+                acknowledged.extend(numbers.map(|number| (number, written)));
             }
             pause(Duration::from_millis(random.u64(5..40)));
         }
@@ -88,6 +99,19 @@ fn line(number: u64, at: u64, random: &mut fastrand::Rng) -> String {
 
 fn is_taken(port: u16, lines: &str) -> bool {
     ask(port, "POST /_bulk", lines).is_ok_and(|answer| answer["errors"] == false)
+}
+
+/// What is missing, by timestamp: documents that were acknowledged later than `overlap` after theirs may be.
+fn told(missing: &[(&u64, &Written)], all: usize) -> String {
+    let mut times: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
+    for (_, written) in missing {
+        times.entry(written.at).or_insert((0, written.took)).0 += 1;
+    }
+    let count = missing.len();
+    format!(
+        "{count} of {all} are missing; seed {}; of each time so many, acknowledged so many ms later: {times:?}",
+        seed()
+    )
 }
 
 fn header<'a>(entry: &'a Entry, name: &str) -> &'a str {
@@ -136,13 +160,12 @@ fn a_storm_of_kills_loses_no_document_b094() {
     let mut daemon = stage.start();
     let (versions, numbers) = wait_for("every acknowledged document in the topic", SETTLED_WITHIN, || {
         let (versions, numbers) = in_topic(&stage, &topic);
-        match acknowledged.difference(&numbers).count() {
-            0 => Ok((versions, numbers)),
-            missing => {
-                pause(Duration::from_millis(500));
-                Err(format!("{missing} of {} are missing; seed {}", acknowledged.len(), seed()))
-            }
+        let missing: Vec<_> = acknowledged.iter().filter(|(number, _)| !numbers.contains(number)).collect();
+        if missing.is_empty() {
+            return Ok((versions, numbers));
         }
+        pause(Duration::from_millis(500));
+        Err(told(&missing, acknowledged.len()))
     })
     .unwrap();
     daemon.terminate();

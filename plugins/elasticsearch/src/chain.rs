@@ -11,6 +11,7 @@ use crate::client::{Ask, Context, Dialect, Fault, Server};
 use crate::config::Pagination;
 use crate::key::{Key, Unit};
 use crate::page::Page;
+use crate::position::Settled;
 use crate::query::{self, After, Begin, Field};
 use crate::settings::{PAGE_DOCUMENTS_MAX, Settings};
 
@@ -40,6 +41,8 @@ pub(crate) struct Chain {
     /// How many documents the position counts that this chain goes on from.
     pub(crate) documents: u64,
     pub(crate) began: Instant,
+    /// What was settled before its searches, when that was asked. Most rounds are one page, which does not need it.
+    pub(crate) settled: Option<Settled>,
     /// Documents of the key that the next page begins with, which come again.
     edge: usize,
     ahead: Option<Ahead>,
@@ -101,10 +104,12 @@ impl Chain {
             (Pagination::Auto | Pagination::Pit | Pagination::SearchAfter, _) => Way::First,
         };
         let after = After::Floor(floor);
-        Ok(Chain { way, after, field, documents, began: Instant::now(), edge: 0, ahead: None })
+        let began = Instant::now();
+        let settled = query::settled(settings, &field, None).is_none().then_some(Settled::All);
+        Ok(Chain { way, after, field, documents, began, settled, edge: 0, ahead: None })
     }
 
-    /// Settles how to go on after a full first page. `floor` is that of the position reached.
+    /// Decides how to go on after a full first page. `floor` is that of the position reached.
     ///
     /// # Errors
     /// When the server cannot be asked, or has no point in time and the definition insists on one.
@@ -113,19 +118,17 @@ impl Chain {
         server: &Server,
         settings: &Settings,
         floor: Option<&Key>,
-    ) -> Result<(), Error> {
-        if self.way != Way::Undecided {
-            return Ok(());
-        }
+    ) -> Result<(), Fault> {
         self.way = match server.open_pit().await? {
             Some(Context::Pit { dialect: Dialect::OpenSearch, .. }) if self.field.unit == Unit::Nanos => {
-                return Err(loses("pit"));
+                return Err(loses("pit").into());
             }
             Some(Context::Pit { id, dialect }) => Way::Pit { id, dialect },
             Some(Context::Scroll { .. }) | None if settings.pagination == Pagination::Pit => {
                 return Err(Error::permanent(
                     "pagination = \"pit\": the server has no point in time, or this user may not open one; leave the key out",
-                ));
+                )
+                .into());
             }
             Some(Context::Scroll { .. }) | None => {
                 (self.after, self.edge) = (After::Floor(floor.cloned()), 0);
@@ -133,6 +136,18 @@ impl Chain {
             }
         };
         Ok(())
+    }
+
+    /// Goes on by searches of their own, since the server holds as many contexts as it may; `why` is what it said.
+    ///
+    /// # Errors
+    /// `why`, when nothing else will do.
+    pub(crate) fn without_context(mut self, settings: &Settings, why: Error) -> Result<Chain, Error> {
+        if settings.pagination != Pagination::Auto || self.field.unit == Unit::Nanos {
+            return Err(why);
+        }
+        self.way = Way::Plain;
+        Ok(self)
     }
 
     /// The request for the next page, `size` new documents at most.
@@ -204,7 +219,7 @@ impl Chain {
 
     /// Whether the next page can be asked for at once.
     pub(crate) fn is_decided(&self) -> bool {
-        self.way != Way::Undecided
+        self.way != Way::Undecided && self.settled.is_some()
     }
 
     /// Whether a page of fewer documents can be had without beginning anew.

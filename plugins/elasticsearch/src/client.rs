@@ -64,6 +64,8 @@ pub(crate) enum Fault {
     ContextMissing(Error),
     /// Fewer documents would do.
     TooLarge(String),
+    /// The server holds as many points in time or scrolls as it may; a search of its own needs neither.
+    Crowded(Error),
     /// Everything else.
     Other(Error),
 }
@@ -108,6 +110,9 @@ impl Server {
         if refusal.is_page_too_large() {
             return Err(Fault::TooLarge(head.said(&refusal.reason)));
         }
+        if refusal.is_crowd() {
+            return Err(Fault::Crowded(head.refusal("opening a scroll", &refusal.reason)));
+        }
         Err(self.refused("the search", &head, &refusal).into())
     }
 
@@ -137,11 +142,11 @@ impl Server {
         Value::Object(body)
     }
 
-    /// Opens a point in time; none where the server has no such thing, or does not allow it.
+    /// Opens a point in time over every shard; none where the server has no such thing, or does not allow it.
     ///
     /// # Errors
-    /// What is no answer to the question whether there are points in time.
-    pub(crate) async fn open_pit(&self) -> Result<Option<Context>, Error> {
+    /// What is no answer to the question whether there are points in time; and one that leaves shards out.
+    pub(crate) async fn open_pit(&self) -> Result<Option<Context>, Fault> {
         let ways = match self.dialect() {
             Some(Dialect::Without) => return Ok(None),
             Some(known) => vec![known],
@@ -151,14 +156,28 @@ impl Server {
         for dialect in ways {
             let (head, body) = self.small(&self.pit_request(dialect)).await?;
             let opened = serde_json::from_slice::<OpenedPit>(&body).ok();
-            if let Some(OpenedPit { id }) = opened.filter(|_| head.is_success()) {
+            if let Some(OpenedPit { id, shards }) = opened.filter(|_| head.is_success()) {
                 self.learn(dialect);
-                return Ok(Some(Context::Pit { id, dialect }));
+                let context = Context::Pit { id, dialect };
+                if shards.failed == 0 {
+                    return Ok(Some(context));
+                }
+                // It would answer every page as if the other shards held nothing.
+                let _ = self.close(&context).await;
+                return Err(Error::transient(format!(
+                    "opening a point in time: it leaves out {} of {} shards",
+                    shards.failed, shards.total
+                ))
+                .into());
             }
             let refusal = Refusal::parse(&body);
+            if refusal.is_crowd() {
+                self.learn(dialect);
+                return Err(Fault::Crowded(self.refused("opening a point in time", &head, &refusal)));
+            }
             let is_no_such_thing = matches!(head.status(), 400 | 403 | 404 | 405 | 501);
             if is_known || !is_no_such_thing || refusal.kind == "index_not_found_exception" {
-                return Err(self.refused("opening a point in time", &head, &refusal));
+                return Err(self.refused("opening a point in time", &head, &refusal).into());
             }
         }
         self.learn(Dialect::Without);
@@ -166,11 +185,15 @@ impl Server {
     }
 
     fn pit_request(&self, dialect: Dialect) -> Request {
-        let segments: &[&str] = match dialect {
-            Dialect::Elastic => &[&self.index, "_pit"],
-            Dialect::OpenSearch | Dialect::Without => &[&self.index, "_search", "point_in_time"],
+        let request = match dialect {
+            Dialect::Elastic => Request::post([&*self.index, "_pit"]),
+            // By default it is opened over the shards that can be had, and the answer is a 200.
+            Dialect::OpenSearch | Dialect::Without => {
+                Request::post([&*self.index, "_search", "point_in_time"])
+                    .query("allow_partial_pit_creation", "false")
+            }
         };
-        Request::post(segments.iter().copied()).query("keep_alive", &self.keep_alive)
+        request.query("keep_alive", &self.keep_alive)
     }
 
     fn learn(&self, dialect: Dialect) {
@@ -263,4 +286,13 @@ impl Server {
 struct OpenedPit {
     #[serde(alias = "pit_id")]
     id: String,
+    #[serde(rename = "_shards", default)]
+    shards: ShardCount,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ShardCount {
+    total: u32,
+    failed: u32,
 }

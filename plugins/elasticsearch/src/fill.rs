@@ -16,6 +16,10 @@ pub(crate) struct Filled {
     pub(crate) batch: Batch,
     /// The documents of the batch, in its order.
     pub(crate) delivered: Vec<(Key, u32)>,
+    /// The place of the last document of the page that is delivered now or was before.
+    pub(crate) reached: Option<Key>,
+    /// Whether the page has more than can be remembered, which has to wait.
+    pub(crate) is_cut: bool,
 }
 
 /// The keys of the documents of a page.
@@ -54,16 +58,22 @@ pub(crate) fn fill(
     let bytes = page.hits().iter().map(|hit| hit.source.map_or(0, |source| source.get().len()) + 256).sum();
     let mut batch = Batch::with_capacity(Schema::Json, keys.len(), bytes);
     let mut delivered = Vec::with_capacity(keys.len());
-    let mut text = String::new();
+    let (mut text, mut is_cut, mut reached) = (String::new(), false, None);
     for (hit, key) in page.hits().iter().zip(keys) {
         let name = seen::name(&hit.index, &hit.id);
         if position.has(&key, name) {
+            reached = Some(key);
             continue;
         }
+        if !position.admits(&key, delivered.len()) {
+            is_cut = true;
+            break;
+        }
         add(&mut batch, hit, unit.nanos(&key.at), settings.has_metadata, &mut text)?;
+        reached = Some(key.clone());
         delivered.push((key, name));
     }
-    Ok(Filled { batch, delivered })
+    Ok(Filled { batch, delivered, reached, is_cut })
 }
 
 fn add(

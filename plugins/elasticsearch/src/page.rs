@@ -127,7 +127,9 @@ impl Refusal {
         for place in ["/error/root_cause/0", "/error/failed_shards/0/reason", "/error/caused_by", "/error"] {
             let (kind, reason) = (word(&format!("{place}/type")), word(&format!("{place}/reason")));
             if !kind.is_empty() || !reason.is_empty() {
-                return Refusal { kind: kind.to_owned(), reason: reason.to_owned() };
+                // Of some faults the server says no more than their kind.
+                let told = if reason.is_empty() { kind } else { reason };
+                return Refusal { kind: kind.to_owned(), reason: told.to_owned() };
             }
         }
         // A scroll that is over is answered with no error at all, and a strange path with a text.
@@ -140,6 +142,13 @@ impl Refusal {
     /// Whether the point in time or scroll is no more.
     pub(crate) fn is_context_missing(&self) -> bool {
         self.kind == "search_context_missing_exception" || self.reason.contains("No search context found")
+    }
+
+    /// Whether the server holds as many points in time or scrolls as it may (`search.max_open_pit_context`,
+    /// `search.max_open_scroll_context`).
+    pub(crate) fn is_crowd(&self) -> bool {
+        self.reason.contains("too many Point In Time contexts")
+            || self.reason.contains("too many scroll contexts")
     }
 
     /// Whether a page of fewer documents would be allowed.
@@ -202,6 +211,8 @@ mod tests {
         assert_eq!((&*refusal.kind, &*refusal.reason), ("index_not_found_exception", "no such index [d]"));
         assert_eq!(Refusal::parse(br#"{"error":"no handler found"}"#).reason, "no handler found");
         assert_eq!(Refusal::parse(b"<html>").reason, "<html>");
+        let mute = br#"{"error":{"root_cause":[{"type":"unsupported_operation_exception","reason":null}]},"status":500}"#;
+        assert_eq!(Refusal::parse(mute).reason, "unsupported_operation_exception");
         let gone = br#"{"error":{"root_cause":[{"type":"search_context_missing_exception","reason":"No search context found for id [5]"}]}}"#;
         assert!(Refusal::parse(gone).is_context_missing());
     }

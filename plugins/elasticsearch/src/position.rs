@@ -5,10 +5,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::key::{Key, Point, Unit};
-use crate::seen::{SEEN_MAX, Seen, packed_key};
+use crate::seen::{Seen, packed_key};
 
 /// Of the state. Raised when an older build could not read what is written.
 pub(crate) const STATE_VERSION: u32 = 1;
+
+/// Documents remembered although nothing can become visible among them any more: more of them make each save larger, fewer
+/// would bring the floor closer to the newest document than `overlap` where there is no need to.
+pub(crate) const SETTLED_MAX: usize = 4_096;
+
+/// Most documents remembered: what comes within the default `overlap` at 10,000 documents a second. Each is some ten bytes of
+/// a state that is saved with every batch.
+pub(crate) const SEEN_MAX: usize = 100_000;
+
+/// How far back documents may still become visible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Nowhere: there is no `overlap`.
+    All,
+    /// After this time. Before any, when none is given.
+    Until(Option<Point>),
+}
 
 /// Of all documents whose key lies past the floor, those remembered were delivered and no others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,15 +40,6 @@ pub(crate) struct Position {
     pub(crate) seen: Seen,
     /// A snapshot that has come to its end.
     pub(crate) is_done: bool,
-}
-
-/// What moving the floor up says about the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
-    /// Everything in it is remembered.
-    Whole,
-    /// It holds more documents than can be remembered, so it is shorter.
-    Short,
 }
 
 impl Position {
@@ -50,26 +58,41 @@ impl Position {
         self.floor.as_ref().is_some_and(|floor| key <= floor) || self.seen.contains(key, name)
     }
 
-    /// Takes documents that are delivered with the next batch, and moves the floor up to `overlap_nanos` before the newest.
-    pub(crate) fn advance(&mut self, delivered: Vec<(Key, u32)>, overlap_nanos: i64) -> Window {
+    /// Whether a document that was not delivered may be, when `more` others are before it. When as many are remembered as can
+    /// be, those behind the newest have to wait until older ones are settled; the late ones need not.
+    pub(crate) fn admits(&self, key: &Key, more: usize) -> bool {
+        let count = self.seen.len() + more;
+        count < SEEN_MAX || count < 2 * SEEN_MAX && self.seen.newest().is_some_and(|newest| key <= newest)
+    }
+
+    /// Takes documents that are delivered with the next batch.
+    pub(crate) fn take(&mut self, delivered: Vec<(Key, u32)>) {
         self.documents += delivered.len() as u64;
         for (key, name) in delivered {
             self.seen.insert(key, name);
         }
-        let Some(newest) = self.seen.newest().map(|key| key.at.clone()) else { return Window::Whole };
+    }
+
+    /// Moves the floor up after the documents from it to `reached` were read: to `overlap_nanos` before the newest, and
+    /// further when many are remembered; never past what is not settled, nor past what this round of reading did not see.
+    pub(crate) fn move_floor(&mut self, reached: &Key, overlap_nanos: i64, settled: &Settled) {
+        let Some(newest) = self.seen.newest().map(|key| key.at.clone()) else { return };
         let from = match (&newest, self.unit) {
             (Point::Int(at), Some(unit)) if unit.is_time() => {
                 Point::Int(at.saturating_sub(unit.of_nanos(overlap_nanos)))
             }
             _ => newest,
         };
-        match self.seen.forget(&from, SEEN_MAX) {
-            None => Window::Whole,
-            Some((floor, is_short)) => {
-                // A late document may have been inserted before a floor that is there already.
-                self.floor = self.floor.take().max(Some(floor));
-                if is_short { Window::Short } else { Window::Whole }
-            }
+        let settled = match settled {
+            Settled::All => self.seen.len(),
+            Settled::Until(at) => at.as_ref().map_or(0, |at| self.seen.up_to_time(at)),
+        };
+        let excess = self.seen.len().saturating_sub(SETTLED_MAX).min(settled);
+        // Others with the very key reached may come with the next page.
+        let most = self.seen.before(reached);
+        if let Some(floor) = self.seen.forget(self.seen.before_time(&from).max(excess).min(most)) {
+            // A late document may have been inserted before a floor that is there already.
+            self.floor = self.floor.take().max(Some(floor));
         }
     }
 
@@ -120,9 +143,18 @@ mod tests {
         Key { at: Point::Int(at), tie: Point::Int(tie) }
     }
 
-    fn after(position: &mut Position, keys: &[(i64, i64)], overlap_millis: i64) -> Window {
+    const UNSETTLED: Settled = Settled::Until(None);
+
+    fn after(position: &mut Position, keys: &[(i64, i64)], overlap_millis: i64) {
+        until(position, keys, overlap_millis, &UNSETTLED);
+    }
+
+    fn until(position: &mut Position, keys: &[(i64, i64)], overlap_millis: i64, settled: &Settled) {
         let delivered = keys.iter().map(|(at, tie)| (key(*at, *tie), 0)).collect();
-        position.advance(delivered, overlap_millis * 1_000_000)
+        position.take(delivered);
+        if let Some(reached) = position.seen.newest().cloned() {
+            position.move_floor(&reached, overlap_millis * 1_000_000, settled);
+        }
     }
 
     fn fresh() -> Position {
@@ -148,13 +180,52 @@ mod tests {
     }
 
     #[test]
-    fn a_group_larger_than_memory_moves_the_floor_into_it_b093() {
+    fn many_documents_of_a_settled_time_move_the_floor_into_them_b093() {
+        let group: Vec<_> = (0..SETTLED_MAX as i64 + 100).map(|tie| (7, tie)).collect();
+        for settled in [Settled::All, Settled::Until(Some(Point::Int(7)))] {
+            let mut position = fresh();
+            until(&mut position, &group, 10_000, &settled);
+            assert_eq!((position.floor.clone(), position.seen.len()), (Some(key(7, 99)), SETTLED_MAX));
+            assert!(group.iter().all(|(at, tie)| position.has(&key(*at, *tie), 0)));
+            assert!(!position.has(&key(7, SETTLED_MAX as i64 + 100), 0));
+        }
+    }
+
+    #[test]
+    fn what_is_not_settled_is_never_passed_however_much_it_is_b094() {
         let mut position = fresh();
-        let group: Vec<_> = (0..SEEN_MAX as i64 + 100).map(|tie| (7, tie)).collect();
-        assert_eq!(after(&mut position, &group, 10_000), Window::Short);
-        assert_eq!((position.floor.clone(), position.seen.len()), (Some(key(7, 99)), SEEN_MAX));
-        assert!(group.iter().all(|(at, tie)| position.has(&key(*at, *tie), 0)));
-        assert!(!position.has(&key(7, SEEN_MAX as i64 + 100), 0));
+        let group: Vec<_> = (0..SEEN_MAX as i64).map(|tie| (7, tie)).collect();
+        until(&mut position, &group, 10_000, &UNSETTLED);
+        until(&mut position, &[], 10_000, &Settled::Until(Some(Point::Int(6))));
+        assert_eq!(position.floor, None);
+        let (late, next) = (key(6, 1), key(7, SEEN_MAX as i64));
+        assert!(position.admits(&late, 0) && !position.admits(&next, 0) && !position.has(&late, 0));
+        until(&mut position, &[], 10_000, &Settled::Until(Some(Point::Int(7))));
+        assert!(position.admits(&next, 0) && position.seen.len() == SETTLED_MAX);
+    }
+
+    #[test]
+    fn the_floor_does_not_pass_what_this_round_has_not_read_b094() {
+        let mut position = fresh();
+        let group: Vec<_> = (0..SETTLED_MAX as i64 + 100).map(|tie| (7, tie)).collect();
+        after(&mut position, &group, 10_000);
+        position.move_floor(&key(7, 0), 0, &Settled::All);
+        assert_eq!(position.floor, None);
+        position.move_floor(&key(7, 30), 0, &Settled::All);
+        assert_eq!(position.floor, Some(key(7, 29)));
+        assert!(!position.has(&key(7, 30), 1), "a document of another shard with the key reached");
+        position.move_floor(&key(7, 3_000), 0, &Settled::All);
+        assert_eq!(position.floor, Some(key(7, 99)));
+    }
+
+    #[test]
+    fn late_documents_do_not_fill_memory_without_end() {
+        let mut position = fresh();
+        after(&mut position, &[(7, 1)], 10_000);
+        assert!(position.admits(&key(8, 1), SEEN_MAX - 2) && !position.admits(&key(8, 1), SEEN_MAX - 1));
+        assert!(
+            position.admits(&key(6, 1), 2 * SEEN_MAX - 2) && !position.admits(&key(6, 1), 2 * SEEN_MAX - 1)
+        );
     }
 
     #[test]

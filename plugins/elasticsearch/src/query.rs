@@ -88,6 +88,34 @@ pub(crate) fn dated_ahead(settings: &Settings, field: &Field) -> Option<Value> {
     Some(json!({ "size": 0, "track_total_hits": true, "query": { "bool": { "filter": filters } } }))
 }
 
+/// The newest document past `floor` that is so old, by the server's clock, that nothing older can still become visible. None
+/// where no such time is known: the field is none, or there is no `overlap`.
+pub(crate) fn settled(settings: &Settings, field: &Field, floor: Option<&Key>) -> Option<Value> {
+    let Order::Timestamp { field: name, .. } = &settings.order else { return None };
+    if !field.unit.is_time() || settings.overlap_nanos == 0 {
+        return None;
+    }
+    // Date math knows no parts of a second: a little longer, never shorter.
+    let seconds = (settings.overlap_nanos - 1) / 1_000_000_000 + 1;
+    let mut range = json!({ "lte": format!("now-{seconds}s") });
+    if let Some(floor) = floor {
+        let (at, format) = in_query(field.unit, &floor.at);
+        range["gte"] = at;
+        range["format"] = format.into();
+    }
+    // No second filter: OpenSearch 2.19 fails to sort downwards by a nested field when there is one. What settles the whole
+    // index settles what `query` leaves of it.
+    let old = nested(field, json!({ "range": { name: range } }));
+    let mut how = by_time(field);
+    how["order"] = "desc".into();
+    // Of several values the smallest counts, as when they are read upwards.
+    how["mode"] = "min".into();
+    Some(json!({
+        "size": 1, "_source": false, "track_total_hits": false,
+        "query": { "bool": { "filter": [old] } }, "sort": [{ name: how }],
+    }))
+}
+
 /// A document dated ahead is left until its time has come, by the server's clock: it would carry the cursor past
 /// everybody else's documents.
 fn there_and_due(name: &str, unit: Unit) -> Value {
@@ -111,15 +139,7 @@ fn sort(order: &Order, field: &Field, begin: Begin) -> Vec<Value> {
     match order {
         Order::Sequence => sort.push(json!({ SEQUENCE: "asc" })),
         Order::Timestamp { field: name, tie } => {
-            let mut how = json!({ "order": "asc" });
-            if field.unit == Unit::Nanos {
-                // A `date` under the same pattern is then counted in nanoseconds too.
-                how["numeric_type"] = "date_nanos".into();
-            }
-            if let Some(path) = &field.nested {
-                how["nested"] = json!({ "path": path });
-            }
-            sort.push(json!({ name: how }));
+            sort.push(json!({ name: by_time(field) }));
             sort.push(json!({ tie: "asc" }));
         }
     }
@@ -127,6 +147,18 @@ fn sort(order: &Order, field: &Field, begin: Begin) -> Vec<Value> {
         sort.push(json!({ "_shard_doc": "asc" }));
     }
     sort
+}
+
+fn by_time(field: &Field) -> Value {
+    let mut how = json!({ "order": "asc" });
+    if field.unit == Unit::Nanos {
+        // A `date` under the same pattern is then counted in nanoseconds too.
+        how["numeric_type"] = "date_nanos".into();
+    }
+    if let Some(path) = &field.nested {
+        how["nested"] = json!({ "path": path });
+    }
+    how
 }
 
 fn search_after(order: &Order, key: &Key, own_values: usize) -> Value {
@@ -156,11 +188,7 @@ fn past(settings: &Settings, field: &Field, floor: &Key) -> Value {
     let Order::Timestamp { field: name, tie } = &settings.order else {
         return json!({ "range": { SEQUENCE: { "gt": floor.at.json() } } });
     };
-    let (at, format) = match (field.unit, &floor.at) {
-        (Unit::Millis, at) => (at.json(), Some("epoch_millis")),
-        (Unit::Nanos, at) => (Value::from(field.unit.show(at)), Some("strict_date_optional_time_nanos")),
-        (Unit::Number | Unit::Text | Unit::Sequence, at) => (at.json(), None),
-    };
+    let (at, format) = in_query(field.unit, &floor.at);
     let range = |bounds: &[&str]| {
         let mut range: Map<String, Value> =
             bounds.iter().map(|bound| ((*bound).to_owned(), at.clone())).collect();
@@ -169,6 +197,15 @@ fn past(settings: &Settings, field: &Field, floor: &Key) -> Value {
     };
     let same = json!({ "bool": { "filter": [range(&["gte", "lte"]), { "range": { tie: { "gt": floor.tie.json() } } }] } });
     json!({ "bool": { "should": [range(&["gt"]), same], "minimum_should_match": 1 } })
+}
+
+/// A value as it stands in a range, and the format it then has.
+fn in_query(unit: Unit, at: &Point) -> (Value, Option<&'static str>) {
+    match unit {
+        Unit::Millis => (at.json(), Some("epoch_millis")),
+        Unit::Nanos => (unit.show(at).into(), Some("strict_date_optional_time_nanos")),
+        Unit::Number | Unit::Text | Unit::Sequence => (at.json(), None),
+    }
 }
 
 fn nested(field: &Field, query: Value) -> Value {
@@ -273,6 +310,23 @@ mod tests {
             without_field(&settings, &nested).unwrap()["query"]["bool"]["must_not"][0]["nested"]["path"],
             "n"
         );
+    }
+
+    #[test]
+    fn what_is_settled_is_asked_by_the_clock_of_the_server_b094() {
+        let settings_of = |overlap| settings(json!({ "timestamp_field": "n.t", "overlap": overlap }));
+        let nested = Field { unit: Unit::Nanos, nested: Some("n".into()) };
+        let body = settled(&settings_of("1500ms"), &nested, Some(&key(5, 6))).unwrap();
+        let filters = body["query"]["bool"]["filter"].as_array().unwrap();
+        let range = json!({ "lte": "now-2s", "gte": "1970-01-01T00:00:00.000000005Z", "format": "strict_date_optional_time_nanos" });
+        assert_eq!(
+            filters[..],
+            [json!({ "nested": { "path": "n", "query": { "range": { "n.t": range } } } })]
+        );
+        let sort = json!({ "order": "desc", "mode": "min", "numeric_type": "date_nanos", "nested": { "path": "n" } });
+        assert_eq!(body["sort"], json!([{ "n.t": sort }]));
+        assert_eq!(settled(&settings_of("0s"), &nested, None), None);
+        assert_eq!(settled(&settings_of("1s"), &field(Unit::Number), None), None);
     }
 
     #[test]

@@ -9,20 +9,21 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info, warn};
 
-use crate::chain::{Chain, Contexts, Got};
+use crate::chain::{Chain, Contexts, Got, Way};
 use crate::check::{Checks, Concern};
 use crate::client::{Dialect, Fault, Server};
 use crate::fill::{self, Filled};
 use crate::key::{Key, Point, Unit};
 use crate::page::Page;
-use crate::position::{Position, Window};
+use crate::position::{Position, SEEN_MAX, SETTLED_MAX, Settled};
 use crate::query::{self, Field};
-use crate::seen::SEEN_MAX;
 use crate::settings::{Order, Settings};
 use crate::survey::{Survey, survey};
 
 /// Between two rounds that brought nothing, however short `polling_interval` is.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Before documents that have to wait are looked for again, `polling_interval` at most.
+const PAUSE_HELD: Duration = Duration::from_secs(1);
 /// What kind of field there is, is asked again after so long: indices come and go under a pattern.
 const SURVEY_EVERY: Duration = Duration::from_secs(60);
 /// How often documents that are not read are counted.
@@ -101,10 +102,12 @@ impl Reader {
                 },
             };
             match self.step(&mut inner, &mut chain, &head).await {
-                Ok(step) => {
-                    if let Some(news) = self.stepped(&mut inner, chain, step).await {
-                        return Ok(news);
+                Ok(Step { batch, position, is_last }) => {
+                    self.stepped(&mut inner, chain, &position, is_last).await;
+                    if position.is_done || !batch.is_empty() {
+                        return Ok((batch, position));
                     }
+                    head = position;
                 }
                 Err(Fault::ContextMissing(error)) => {
                     lost += 1;
@@ -119,6 +122,11 @@ impl Reader {
                 Err(Fault::TooLarge(why)) => {
                     inner.size = self.smaller(inner.size, &why)?;
                     inner.chain = Some(chain).filter(Chain::can_shrink);
+                }
+                Err(Fault::Crowded(error)) => {
+                    let advice = format!("{}: each page is a search of its own meanwhile", error.chain());
+                    inner.chain = Some(chain.without_context(&self.settings, error)?);
+                    self.checks.warn(Concern::Pagination, advice);
                 }
                 Err(Fault::Other(error)) => return Err(error),
             }
@@ -150,7 +158,29 @@ impl Reader {
         if let Some(offset) = self.settings.initial_offset.as_deref().filter(|_| head.is_fresh()) {
             head.floor = Some(Key { at: offset_in(offset, field.unit)?, tie: Point::Int(i64::MAX) });
         }
-        Chain::new(&self.settings, field, head.floor.clone(), head.documents).map(Some)
+        let mut chain = Chain::new(&self.settings, field, head.floor.clone(), head.documents)?;
+        if head.seen.len() > SETTLED_MAX / 2 {
+            self.settle(&mut chain, head.floor.as_ref()).await?;
+        }
+        Ok(Some(chain))
+    }
+
+    /// Asks what is settled, once in a chain. What is searched for later has everything of it.
+    async fn settle(&self, chain: &mut Chain, floor: Option<&Key>) -> Result<(), Error> {
+        if chain.settled.is_some() {
+            return Ok(());
+        }
+        let settled = match query::settled(&self.settings, &chain.field, floor) {
+            None => Settled::All,
+            Some(body) => {
+                let answer = self.server.count(&body).await?.to_string();
+                let page = Page::parse(answer.as_bytes()).map_err(strange)?;
+                let newest = page.hits().first().and_then(|hit| hit.sort.first());
+                Settled::Until(newest.filter(|at| !at.is_missing()).cloned())
+            }
+        };
+        chain.settled = Some(settled);
+        Ok(())
     }
 
     /// One page.
@@ -159,9 +189,7 @@ impl Reader {
             Some(got) => got?,
             None => self.fetch(inner, chain, head).await?,
         };
-        let page = Page::parse(&got.bytes).map_err(|error| {
-            Error::transient("the answer to the search is not what a search answers").with_cause(error)
-        })?;
+        let page = Page::parse(&got.bytes).map_err(strange)?;
         if let Some(why) = page.distrust() {
             let why = why.chars().take(400).collect::<String>();
             return Err(
@@ -180,10 +208,17 @@ impl Reader {
         }
         let unit = chain.field.unit;
         let filled = fill::fill(&page, keys, head, unit, &self.settings)?;
-        let (batch, position) = self.moved(head.clone(), filled, is_end, unit);
-        debug!(documents = page.hits().len(), new = batch.len(), is_end, "page read");
+        let is_held = filled.is_cut;
+        let (is_end, is_last) = (is_end && !is_held, is_last || is_held);
+        let (batch, position) = self.moved(head.clone(), filled, chain, is_end);
+        debug!(documents = page.hits().len(), new = batch.len(), is_end, is_held, "page read");
         if is_last {
-            inner.next_round = Instant::now() + if is_end { self.pause() } else { Duration::ZERO };
+            let pause = match (is_held, is_end) {
+                (true, _) => self.pause().min(PAUSE_HELD),
+                (false, true) => self.pause(),
+                (false, false) => Duration::ZERO,
+            };
+            inner.next_round = Instant::now() + pause;
         }
         self.take_back(inner, got);
         Ok(Step { batch, position, is_last })
@@ -191,40 +226,61 @@ impl Reader {
 
     /// Asks for a page that was not asked for ahead.
     async fn fetch(&self, inner: &mut Inner, chain: &mut Chain, head: &Position) -> Result<Got, Fault> {
-        chain.decide(&self.server, &self.settings, head.floor.as_ref()).await?;
-        self.contexts.hold(chain.context());
-        if self.server.dialect() == Some(Dialect::Without) {
-            let advice =
-                "the server has no point in time, or this user may not open one: a scroll is used instead";
-            self.checks.tell(Concern::Pagination, CheckStatus::Ok, advice.to_owned());
+        let floor = head.floor.as_ref();
+        if chain.way != Way::First {
+            self.settle(chain, floor).await?;
+        }
+        if chain.way == Way::Undecided {
+            chain.decide(&self.server, &self.settings, floor).await?;
+            self.contexts.hold(chain.context());
+            self.tell_pagination();
         }
         let errand = chain.errand(&self.server, &self.settings, inner.size, std::mem::take(&mut inner.spare));
         errand.run(&self.server).await
     }
 
+    fn tell_pagination(&self) {
+        if self.server.dialect() == Some(Dialect::Without) {
+            let advice =
+                "the server has no point in time, or this user may not open one: a scroll is used instead";
+            self.checks.tell(Concern::Pagination, CheckStatus::Ok, advice.to_owned());
+        } else {
+            self.checks.well(Concern::Pagination);
+        }
+    }
+
     /// The batch of a page, and the position it leads to.
-    fn moved(&self, mut position: Position, filled: Filled, is_end: bool, unit: Unit) -> (Batch, Position) {
-        let Filled { batch, delivered } = filled;
-        match position.advance(delivered, self.settings.overlap_nanos) {
-            Window::Whole => {}
-            // Only at the head it matters: what is old is there already.
-            Window::Short if is_end => self.checks.warn(
+    fn moved(
+        &self,
+        mut position: Position,
+        filled: Filled,
+        chain: &Chain,
+        is_end: bool,
+    ) -> (Batch, Position) {
+        let Filled { batch, delivered, reached, is_cut } = filled;
+        position.take(delivered);
+        if let Some(reached) = &reached {
+            let settled = chain.settled.as_ref().unwrap_or(&Settled::Until(None));
+            position.move_floor(reached, self.settings.overlap_nanos, settled);
+        }
+        match (is_cut, is_end) {
+            (true, _) => self.checks.warn(
                 Concern::Overlap,
                 format!(
-                    "more than {SEEN_MAX} documents lie within overlap: one that becomes visible later than these are read \
-                     again is missed; a shorter refresh_interval of the index helps"
+                    "more than {SEEN_MAX} documents are younger than overlap: newer ones wait until these are older, so that \
+                     none that becomes visible late is missed; a shorter overlap ends the wait"
                 ),
             ),
-            Window::Short => {}
+            (false, true) => self.checks.well(Concern::Overlap),
+            (false, false) => {}
         }
         position.is_done = is_end && self.settings.order == Order::Sequence;
-        self.tell_lag(&position, unit, is_end);
+        self.tell_lag(&position, chain.field.unit, is_end);
         (batch, position)
     }
 
-    /// After a page: what `poll` returns, if anything.
-    async fn stepped(&self, inner: &mut Inner, mut chain: Chain, step: Step) -> Option<(Batch, Position)> {
-        let Step { batch, position, is_last } = step;
+    /// After a page that led to `position`.
+    async fn stepped(&self, inner: &mut Inner, mut chain: Chain, position: &Position, is_last: bool) {
         if is_last {
             let field = chain.field.clone();
             drop(chain);
@@ -242,7 +298,6 @@ impl Reader {
             self.checks.tell(Concern::Snapshot, CheckStatus::Ok, advice);
             info!(documents, "the snapshot was read to its end");
         }
-        (position.is_done || !batch.is_empty()).then_some((batch, position))
     }
 
     /// Grows pages back while they are small, and keeps the buffer.
@@ -295,6 +350,10 @@ impl Reader {
             Err(error) => debug!(error = error.chain(), "documents that are not read were not counted"),
         }
     }
+}
+
+fn strange(error: serde_json::Error) -> Error {
+    Error::transient("the answer to the search is not what a search answers").with_cause(error)
 }
 
 /// `initial_offset` as the field counts.

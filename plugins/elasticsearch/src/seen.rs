@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::key::{Key, Point};
 
-/// Most documents remembered. Each is a few bytes of a state that is saved with every batch.
-pub(crate) const SEEN_MAX: usize = 4096;
+/// Most entries of a part.
+const PART_MAX: usize = 512;
 
 /// Delivered documents, in the order of their keys. Documents of one key stand in different shards, and are told apart by
 /// a checksum of index and id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// Shared, since a position is copied with every batch.
-    entries: Arc<VecDeque<Entry>>,
+    /// None is empty. A position is copied with every batch, and copies share the parts that neither of them changes.
+    parts: VecDeque<Arc<Vec<Entry>>>,
+    len: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,56 +35,105 @@ pub(crate) fn name(index: &str, id: &str) -> u32 {
 impl Seen {
     /// Whether this document was delivered.
     pub(crate) fn contains(&self, key: &Key, name: u32) -> bool {
-        let first = self.entries.partition_point(|entry| entry.key < *key);
-        self.entries.range(first..).take_while(|entry| entry.key == *key).any(|entry| entry.name == name)
+        let (part, within) = self.place(|entry| entry.key < *key);
+        let parts = self.parts.range(part..).map(|part| &part[..]).enumerate();
+        parts
+            .flat_map(|(turn, part)| if turn == 0 { &part[within..] } else { part })
+            .take_while(|entry| entry.key == *key)
+            .any(|entry| entry.name == name)
     }
 
     /// Remembers a document.
     pub(crate) fn insert(&mut self, key: Key, name: u32) {
         let entry = Entry { key, name };
-        let entries = Arc::make_mut(&mut self.entries);
-        if entries.back().is_none_or(|last| *last <= entry) {
-            return entries.push_back(entry);
+        self.len += 1;
+        let (part, within) = match self.place(|other| *other <= entry) {
+            // Behind all others: most come in order.
+            (past, _) if past == self.parts.len() => match self.parts.back() {
+                Some(last) => (past - 1, last.len()),
+                None => return self.parts.push_back(Arc::new(vec![entry])),
+            },
+            inside => inside,
+        };
+        let entries = Arc::make_mut(&mut self.parts[part]);
+        entries.insert(within, entry);
+        if entries.len() > PART_MAX {
+            let behind = entries.split_off(within.max(PART_MAX / 2));
+            self.parts.insert(part + 1, Arc::new(behind));
         }
-        let place = entries.partition_point(|other| *other < entry);
-        entries.insert(place, entry);
     }
 
-    /// Forgets what lies before `from`, and the oldest of what is more than `most`. The answer is the key of the last one
-    /// forgotten, and whether it was forgotten for want of room.
-    pub(crate) fn forget(&mut self, from: &Point, most: usize) -> Option<(Key, bool)> {
-        let outside = self.entries.partition_point(|entry| entry.key.at < *from);
-        let excess = self.entries.len().saturating_sub(most);
-        if outside.max(excess) == 0 {
-            return None;
+    /// How many lie before `key`.
+    pub(crate) fn before(&self, key: &Key) -> usize {
+        self.count(|entry| entry.key < *key)
+    }
+
+    /// How many lie before the time `at`.
+    pub(crate) fn before_time(&self, at: &Point) -> usize {
+        self.count(|entry| entry.key.at < *at)
+    }
+
+    /// How many lie before the time `at` or at it.
+    pub(crate) fn up_to_time(&self, at: &Point) -> usize {
+        self.count(|entry| entry.key.at <= *at)
+    }
+
+    /// Forgets the oldest `count`. The answer is the key of the last one of them.
+    pub(crate) fn forget(&mut self, count: usize) -> Option<Key> {
+        let mut left = count.min(self.len);
+        self.len -= left;
+        let mut last = None;
+        while let Some(part) = self.parts.front_mut().filter(|_| left > 0) {
+            if part.len() > left {
+                return Arc::make_mut(part).drain(..left).next_back().map(|entry| entry.key);
+            }
+            left -= part.len();
+            last = part.last().map(|entry| entry.key.clone());
+            self.parts.pop_front();
         }
-        let last = Arc::make_mut(&mut self.entries).drain(..outside.max(excess)).next_back()?;
-        Some((last.key, excess > outside))
+        last
     }
 
     /// The place of the newest document.
     pub(crate) fn newest(&self) -> Option<&Key> {
-        self.entries.back().map(|entry| &entry.key)
+        self.parts.back().and_then(|part| part.last()).map(|entry| &entry.key)
     }
 
     /// How many.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.len
     }
 
     /// Counts the times in another unit; `change` keeps their order.
     pub(crate) fn map(&mut self, change: impl Fn(&Point) -> Option<Point>) -> Option<()> {
-        for entry in Arc::make_mut(&mut self.entries) {
-            entry.key.at = change(&entry.key.at)?;
+        for part in &mut self.parts {
+            for entry in Arc::make_mut(part) {
+                entry.key.at = change(&entry.key.at)?;
+            }
         }
         Some(())
     }
 
+    /// The part, and the place in it, of the first entry of which `is_before` is not true.
+    fn place(&self, is_before: impl Fn(&Entry) -> bool) -> (usize, usize) {
+        let part = self.parts.partition_point(|part| part.last().is_some_and(&is_before));
+        (part, self.parts.get(part).map_or(0, |part| part.partition_point(&is_before)))
+    }
+
+    fn count(&self, is_before: impl Fn(&Entry) -> bool) -> usize {
+        let (part, within) = self.place(is_before);
+        self.parts.range(..part).map(|part| part.len()).sum::<usize>() + within
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.parts.iter().flat_map(|part| part.iter())
+    }
+
     /// As few bytes as it takes: numbers as differences from the entry before.
     fn pack(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.entries.len() * 10);
+        let mut out = Vec::with_capacity(self.len * 10);
         let mut before = (0, 0);
-        for Entry { key, name } in self.entries.iter() {
+        for Entry { key, name } in self.entries() {
             pack_point(&key.at, &mut before.0, &mut out);
             pack_point(&key.tie, &mut before.1, &mut out);
             out.extend(name.to_le_bytes());
@@ -92,16 +142,19 @@ impl Seen {
     }
 
     fn unpack(mut bytes: &[u8]) -> Option<Seen> {
-        let mut entries = VecDeque::new();
+        let mut entries = Vec::new();
         let mut before = (0, 0);
         while !bytes.is_empty() {
             let at = unpack_point(&mut before.0, &mut bytes)?;
             let tie = unpack_point(&mut before.1, &mut bytes)?;
             let (name, rest) = bytes.split_first_chunk::<4>()?;
             bytes = rest;
-            entries.push_back(Entry { key: Key { at, tie }, name: u32::from_le_bytes(*name) });
+            entries.push(Entry { key: Key { at, tie }, name: u32::from_le_bytes(*name) });
         }
-        entries.iter().is_sorted().then(|| Seen { entries: Arc::new(entries) })
+        entries.is_sorted().then(|| Seen {
+            len: entries.len(),
+            parts: entries.chunks(PART_MAX).map(|part| Arc::new(part.to_vec())).collect(),
+        })
     }
 }
 
@@ -169,6 +222,14 @@ fn unpack_number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+impl PartialEq for Seen {
+    fn eq(&self, other: &Seen) -> bool {
+        self.len == other.len && self.entries().eq(other.entries())
+    }
+}
+
+impl Eq for Seen {}
+
 impl Serialize for Seen {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_bytes(&self.pack())
@@ -205,11 +266,12 @@ impl<'de> Visitor<'de> for PackedVisitor {
 
 /// A key, or none, as it is saved: `#[serde(with = "packed_key")]`.
 pub(crate) mod packed_key {
-    use super::{Arc, Deserialize, Deserializer, Entry, Key, Seen, Serialize, Serializer};
+    use super::{Deserialize, Deserializer, Key, Seen, Serialize, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(key: &Option<Key>, to: S) -> Result<S::Ok, S::Error> {
-        let entries = key.iter().map(|key| Entry { key: key.clone(), name: 0 }).collect();
-        Seen { entries: Arc::new(entries) }.serialize(to)
+        let mut one = Seen::default();
+        key.iter().for_each(|key| one.insert(key.clone(), 0));
+        one.serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Key>, D::Error> {

@@ -31,11 +31,12 @@ fn a_new_version_of_a_document_is_another_document() {
 #[test]
 fn what_is_forgotten_gives_the_floor() {
     let mut all = seen(&[(1, 0, 1), (2, 0, 2), (3, 0, 3), (3, 1, 4)]);
-    assert_eq!(all.forget(&Point::Int(1), 9), None);
-    assert_eq!(all.forget(&Point::Int(3), 9), Some((key(2, 0), false)));
-    assert_eq!(all.len(), 2);
-    assert_eq!(all.forget(&Point::Int(3), 1), Some((key(3, 0), true)));
-    assert_eq!(all.len(), 1);
+    assert_eq!(
+        (all.before_time(&Point::Int(3)), all.up_to_time(&Point::Int(3)), all.before(&key(3, 1))),
+        (2, 4, 3)
+    );
+    assert_eq!((all.forget(2), all.len()), (Some(key(2, 0)), 2));
+    assert_eq!((all.forget(9), all.len(), all.newest()), (Some(key(3, 1)), 0, None));
 }
 
 #[test]
@@ -77,7 +78,40 @@ fn point() -> impl Strategy<Value = Point> {
     ]
 }
 
+fn place() -> impl Strategy<Value = (i64, i64, u32)> {
+    (0..40_i64, 0..40_i64, 0..3_u32)
+}
+
 proptest! {
+    #[test]
+    fn parts_are_one_sorted_list(
+        bulk in 0..3_000_i64,
+        late in prop::collection::vec(place(), 0..1_500),
+        gone in 0..3_000_usize,
+        asked in prop::collection::vec(place(), 40),
+    ) {
+        let mut all = Seen::default();
+        let mut model: Vec<_> = (0..bulk).map(|n| (n / 90, n % 90, 0)).chain(late).collect();
+        model.iter().for_each(|(at, tie, name)| all.insert(key(*at, *tie), *name));
+        model.sort_unstable();
+        let copy = all.clone();
+        let last = model[..gone.min(model.len())].last().map(|(at, tie, _)| key(*at, *tie));
+        prop_assert_eq!(all.forget(gone), last);
+        model.drain(..gone.min(model.len()));
+        prop_assert_eq!(all.len(), model.len());
+        let listed: Vec<_> = all.entries().map(|entry| (entry.key.clone(), entry.name)).collect();
+        let expected: Vec<_> = model.iter().map(|(at, tie, name)| (key(*at, *tie), *name)).collect();
+        prop_assert_eq!(listed, expected);
+        for (at, tie, name) in asked {
+            prop_assert_eq!(all.contains(&key(at, tie), name), model.contains(&(at, tie, name)));
+            let before = model.iter().filter(|other| (other.0, other.1) < (at, tie)).count();
+            prop_assert_eq!(all.before(&key(at, tie)), before);
+            prop_assert_eq!(all.before_time(&Point::Int(at)), model.iter().filter(|other| other.0 < at).count());
+            prop_assert_eq!(all.up_to_time(&Point::Int(at)), model.iter().filter(|other| other.0 <= at).count());
+        }
+        prop_assert!(copy.len() >= all.len() && copy.entries().is_sorted());
+    }
+
     #[test]
     fn what_is_packed_comes_back(entries in prop::collection::vec((point(), point(), any::<u32>()), 0..60)) {
         let mut all = Seen::default();

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
 
 mod conformance;
+mod contexts;
 mod cursor;
 mod doctor;
 mod faults;
 mod reading;
 mod scrolls;
 mod server;
+mod settled;
 mod snapshot;
 mod values;

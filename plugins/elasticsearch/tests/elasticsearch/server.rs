@@ -49,18 +49,18 @@ impl Server {
         if let Some(server) = SHARED[place].get() {
             return server;
         }
-        let server = Server::launch(kind);
+        let server = Server::launch(kind, "shared");
         server.wait_until_ready(kind).await;
         SHARED[place].get_or_init(|| server)
     }
 
-    fn launch(kind: Kind) -> Server {
+    fn launch(kind: Kind, whose: &str) -> Server {
         let name = match kind {
             Kind::OpenSearch => "opensearch",
             Kind::Elasticsearch7 => "elasticsearch7",
             Kind::Elasticsearch8 => "elasticsearch8",
         };
-        let dir = std::env::temp_dir().join(format!("picomq-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("picomq-{name}-{whose}-{}", std::process::id()));
         let port = free_port(kind as u32);
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../chaos-tests/services/search/search.sh");
@@ -126,6 +126,13 @@ impl Place {
         let name = format!("t{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let server = Server::of(kind).await;
         Place { name, server, client: server.client().await }
+    }
+
+    /// On a server that no other test uses, for settings of the whole server.
+    pub(crate) async fn alone(kind: Kind) -> Place {
+        let server: &'static Server = Box::leak(Box::new(Server::launch(kind, "alone")));
+        server.wait_until_ready(kind).await;
+        Place { name: "alone".to_owned(), server, client: server.client().await }
     }
 
     /// An index of that name, whose documents become visible when a test says so.
