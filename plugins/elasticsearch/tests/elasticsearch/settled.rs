@@ -43,10 +43,13 @@ async fn more_young_documents_than_are_remembered_wait_and_late_ones_still_come_
     assert!(reading.check("overlap").is_none_or(|(status, _)| status == CheckStatus::Ok));
 }
 
+/// A document with this time.
+type Document = fn(String) -> Value;
+
 /// The question is a query of its own, with the field as each kind of server and of field wants it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_settled_is_known_of_every_kind_of_field_b094() {
-    let kinds: [(&str, Value, fn(String) -> Value); 3] = [
+    let kinds: [(&str, Value, Document); 3] = [
         ("at", json!({ "at": { "type": "date" } }), |at| json!({ "at": at })),
         ("at", json!({ "at": { "type": "date_nanos" } }), |at| json!({ "at": at })),
         (
