@@ -7,7 +7,7 @@ use picomq_connector_sdk::http::{Answer, Client, Extent, Head, Kind, Method, Req
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::page::Refusal;
+use crate::page::{Refusal, Shards};
 
 /// Longest answer that is no page: mappings of wide patterns are the largest.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -159,16 +159,11 @@ impl Server {
             if let Some(OpenedPit { id, shards }) = opened.filter(|_| head.is_success()) {
                 self.learn(dialect);
                 let context = Context::Pit { id, dialect };
-                if shards.failed == 0 {
-                    return Ok(Some(context));
-                }
+                let Some(why) = shards.distrust() else { return Ok(Some(context)) };
                 // It would answer every page as if the other shards held nothing.
                 let _ = self.close(&context).await;
-                return Err(Error::transient(format!(
-                    "opening a point in time: it leaves out {} of {} shards",
-                    shards.failed, shards.total
-                ))
-                .into());
+                let why = why.chars().take(400).collect::<String>();
+                return Err(Error::transient(format!("a point in time was not taken: {why}")).into());
             }
             let refusal = Refusal::parse(&body);
             if refusal.is_crowd() {
@@ -283,16 +278,9 @@ impl Server {
 }
 
 #[derive(Deserialize)]
-struct OpenedPit {
+struct OpenedPit<'a> {
     #[serde(alias = "pit_id")]
     id: String,
-    #[serde(rename = "_shards", default)]
-    shards: ShardCount,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ShardCount {
-    total: u32,
-    failed: u32,
+    #[serde(rename = "_shards", borrow, default)]
+    shards: Shards<'a>,
 }

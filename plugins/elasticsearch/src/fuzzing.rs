@@ -9,7 +9,7 @@ use crate::config::ElasticsearchConfig;
 use crate::fill::{self, Filled};
 use crate::key::Unit;
 use crate::page::{Page, Refusal};
-use crate::position::{Position, STATE_VERSION};
+use crate::position::{Position, STATE_VERSION, Settled};
 use crate::settings::Settings;
 
 const UNITS: [Unit; 4] = [Unit::Millis, Unit::Nanos, Unit::Number, Unit::Text];
@@ -55,15 +55,19 @@ fn delivered_once(page: &Page<'_>, choice: u8) {
     let unit = if choice & 1 == 0 { UNITS[usize::from(choice >> 2) % UNITS.len()] } else { Unit::Sequence };
     let Ok(keys) = fill::keys(page, &settings.order) else { return };
     let mut position = Position { unit: Some(unit), ..Position::default() };
-    let Ok(Filled { batch, delivered }) = fill::fill(page, keys.clone(), &position, unit, &settings) else {
+    let Ok(filled) = fill::fill(page, keys.clone(), &position, unit, &settings) else {
         return;
     };
-    assert!(batch.check().is_ok());
+    let Filled { batch, delivered, reached, is_cut } = filled;
+    assert!(batch.check().is_ok() && !is_cut && reached.as_ref() == keys.last());
     assert_eq!((batch.len(), delivered.len()), (page.hits().len(), page.hits().len()));
     let sources = page.hits().iter().map(|hit| hit.source.map(|source| source.get().as_bytes()));
     assert!(GuestBatch::from_batch(batch).records().map(|record| record.payload).eq(sources));
 
-    position.advance(delivered, settings.overlap_nanos);
+    position.take(delivered);
+    if let Some(reached) = reached {
+        position.move_floor(&reached, settings.overlap_nanos, &Settled::All);
+    }
     let again = fill::fill(page, keys, &position, unit, &settings).expect("it was taken before");
     assert_eq!(again.batch.len(), 0, "a document is delivered twice");
     let saved = State::encode(&position, STATE_VERSION).expect("a position can be written");

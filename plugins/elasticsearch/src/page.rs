@@ -26,8 +26,9 @@ pub(crate) struct Page<'a> {
     pub(crate) scroll_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Shards<'a> {
+/// How many shards an answer is of.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Shards<'a> {
     #[serde(default)]
     failed: u32,
     #[serde(default)]
@@ -37,6 +38,22 @@ struct Shards<'a> {
     successful: Option<u32>,
     #[serde(borrow, default)]
     failures: Option<&'a RawValue>,
+}
+
+impl Shards<'_> {
+    /// Why this is not all of them, if so.
+    pub(crate) fn distrust(&self) -> Option<String> {
+        let Shards { failed, total, successful, failures } = self;
+        if *failed > 0 {
+            return Some(format!(
+                "{failed} of {total} shards failed: {}",
+                failures.map_or("", RawValue::get)
+            ));
+        }
+        // Shards without any copy at hand are in neither count of some versions.
+        let successful = successful.filter(|successful| successful < total)?;
+        Some(format!("{successful} of {total} shards answered"))
+    }
 }
 
 /// Of a search over other clusters.
@@ -86,14 +103,8 @@ impl<'a> Page<'a> {
         if self.timed_out {
             return Some("the search ran out of time (timed_out)".to_owned());
         }
-        if self.shards.failed > 0 {
-            let why = self.shards.failures.map_or("", RawValue::get);
-            return Some(format!("{} of {} shards failed: {why}", self.shards.failed, self.shards.total));
-        }
-        // Shards without any copy at hand are in neither count of some versions.
-        let Shards { total, successful, .. } = self.shards;
-        if let Some(successful) = successful.filter(|successful| *successful < total) {
-            return Some(format!("{successful} of {total} shards answered"));
+        if let Some(why) = self.shards.distrust() {
+            return Some(why);
         }
         let Clusters { skipped, failed, partial } = self.clusters;
         let away = u64::from(skipped) + u64::from(failed) + u64::from(partial);
