@@ -1,7 +1,7 @@
 //! The InfluxDB source: points behind a cursor that is exact to the nanosecond, by InfluxQL, Flux or SQL.
 //!
 //! `docs/sources/influxdb.md` is for users. The parts that decide are pure: [`query`], [`answer`], [`selection`],
-//! [`position`] and [`plan`]; the rest asks and waits.
+//! [`window`], [`position`], [`plan`] and [`cycle`]; the rest asks and waits.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ mod answer;
 mod breaker;
 mod client;
 mod config;
+mod cycle;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -22,6 +23,7 @@ mod selection;
 mod settings;
 mod source;
 mod time;
+mod window;
 
 pub use config::InfluxConfig;
 pub use source::InfluxSource;

@@ -1,18 +1,21 @@
-//! What to ask next, and what an answer means. Nothing here waits.
+//! What an answer means, and where reading stands after it. Nothing here waits.
 //!
-//! A cycle begins where points may still come late (`floor`) and ends when everything there is was read; then the source waits.
+//! Reading is *ahead*, from the cursor on, or it *looks back* at times before the cursor, where points may have come late. What is
+//! remembered begins at the window's floor, and the floor passes a time only when it was looked at after the cursor had come an
+//! overlap past it, or when it was read so late that nothing comes there any more.
 
 use crate::error::Error;
-use crate::position::{Group, Position, Seen};
+use crate::position::{Group, Position};
 use crate::query::Span;
 use crate::selection::{Page, Room, Want};
+use crate::window::Seen;
 
 /// How a source reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Of a page.
     pub(crate) room: Room,
-    /// Of a page that looks back: most of its rows are known.
+    /// Of the largest page that looks back: most of its rows are known.
     pub(crate) look: Room,
     /// Of a piece of a group.
     pub(crate) piece: Room,
@@ -27,10 +30,31 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// What is remembered before `from`: looks are half an overlap apart at most, so that each point has its whole overlap.
-    pub(crate) fn window(&self) -> i64 {
-        self.overlap.saturating_add(self.overlap / 2)
+    /// Whether points that come late are looked for.
+    pub(crate) fn looks_back(&self) -> bool {
+        self.overlap > 0 && self.overlap_points > 0
     }
+
+    /// What lies before and is asked for at `at`, by this machine's clock, is complete: nothing comes late there any more. Half an
+    /// overlap more than need be, since clocks differ.
+    fn settled(&self, at: i64) -> i64 {
+        at.saturating_sub(self.overlap.saturating_add(self.overlap / 2))
+    }
+
+    /// A look at `at` from the cursor `from` is the last one for what lies before. A cursor that a wrong clock carried into the
+    /// future counts as now.
+    pub(crate) fn last_look(&self, from: i64, at: i64) -> i64 {
+        from.min(at).saturating_sub(self.overlap)
+    }
+}
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// From the cursor on.
+    Ahead,
+    /// Before it.
+    Back,
 }
 
 /// The next question.
@@ -38,21 +62,34 @@ impl Pace {
 pub(crate) struct Ask {
     pub(crate) span: Span,
     pub(crate) group: Option<Group>,
-    /// It begins before the cursor.
-    pub(crate) is_look: bool,
+    pub(crate) side: Side,
     pub(crate) is_inclusive: bool,
+    /// When it is asked, by this machine's clock.
+    pub(crate) at: i64,
+    /// When what lies between the cursor and the beginning of its span was asked for.
+    pub(crate) since: i64,
 }
 
 impl Ask {
     /// What is taken of its answer, when `cursor` and `limit` went into it.
     pub(crate) fn want(&self, pace: &Pace, cursor: Option<i64>, limit: Option<u64>) -> Want {
         let group = self.group.as_ref().map(|group| group.after);
-        let room = match (group, self.is_look) {
+        let room = match (group, self.side) {
             (Some(_), _) => pace.piece,
-            (None, true) => pace.look,
-            (None, false) => pace.room,
+            (None, Side::Ahead) => pace.room,
+            (None, Side::Back) => Room { records: self.records(pace), ..pace.look },
         };
         Want { low: self.span.low, high: self.span.high, group, room, limit, cursor }
+    }
+
+    fn records(&self, pace: &Pace) -> usize {
+        let limit = self.span.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        limit.min(pace.look.records)
+    }
+
+    /// Whether more waits behind the page: it was cut, or asked for a part of what there is.
+    pub(crate) fn has_more(&self, horizon: Option<i64>) -> bool {
+        horizon.is_some() || self.span.high.is_some_and(|high| high <= self.at)
     }
 }
 
@@ -98,114 +135,6 @@ pub(crate) fn meaning(page: &Page, is_inclusive: bool) -> Result<Meaning, Error>
     }
 }
 
-/// Where a cycle stands; forgotten with the process, which then begins one anew.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cycle {
-    /// Everything before was looked at in this cycle; `None` at its beginning.
-    low: Option<i64>,
-    /// `from` when the last look back began.
-    looked: Option<i64>,
-    pub(crate) is_inclusive: bool,
-    /// Rows of a table that a group is asked with.
-    group_limit: u64,
-    /// Length of a short span.
-    width: i64,
-    is_over: bool,
-}
-
-/// An hour: a span grows or shrinks to what holds a page.
-const WIDTH_FIRST: i64 = 3_600_000_000_000;
-const WIDTH_MIN: i64 = 1_000_000;
-const WIDTH_MAX: i64 = i64::MAX / 4;
-
-impl Cycle {
-    pub(crate) fn new(pace: &Pace) -> Cycle {
-        Cycle {
-            low: None,
-            looked: None,
-            is_inclusive: false,
-            group_limit: pace.piece.records as u64 * 2,
-            width: WIDTH_FIRST,
-            is_over: false,
-        }
-    }
-
-    /// Everything there was is read.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    /// Begins anew: after a wait, or because batches are read again.
-    pub(crate) fn restart(&mut self) {
-        (self.low, self.looked, self.is_over) = (None, None, false);
-    }
-
-    /// The limit cut a group: the next one is larger.
-    ///
-    /// # Errors
-    /// When no larger one is taken.
-    pub(crate) fn grow(&mut self) -> Result<(), Error> {
-        if self.group_limit >= crate::query::written::LIMIT_MAX {
-            return Err(Error::Unreadable(
-                "query: more than two thousand million rows have one time; narrow it by a tag".to_owned(),
-            ));
-        }
-        self.group_limit = self.group_limit.saturating_mul(4).min(crate::query::written::LIMIT_MAX);
-        Ok(())
-    }
-
-    /// The question after `position`; `is_generated` ones name a group's time exactly.
-    pub(crate) fn next(&mut self, position: &Position, pace: &Pace, is_generated: bool, now: i64) -> Ask {
-        if let Some(group) = position.group.clone() {
-            let limit = (!is_generated).then_some(self.group_limit);
-            let span = Span { low: group.time, high: Some(group.time.saturating_add(1)), limit };
-            return Ask { span, group: Some(group), is_look: false, is_inclusive: self.is_inclusive };
-        }
-        if self.low.is_none() {
-            self.looked = Some(position.from);
-        }
-        let low = self.low.unwrap_or(position.floor);
-        let until = pace.is_until_now.then(|| now.saturating_add(1));
-        let short = low.max(crate::time::MIN).saturating_add(self.width);
-        let high = until.map(|until| if pace.has_short_spans { until.min(short) } else { until });
-        let is_look = low < position.from;
-        let room = if is_look { pace.look } else { pace.room };
-        let span = Span { low, high, limit: Some(room.records as u64) };
-        Ask { span, group: None, is_look, is_inclusive: self.is_inclusive }
-    }
-
-    /// Moves on after the rows of `page`.
-    pub(crate) fn moved(&mut self, page: &Page, outcome: &Outcome, pace: &Pace, now: i64) {
-        let position = &outcome.position;
-        self.is_inclusive |= page.facts.has_cursor;
-        let want = &page.want;
-        if want.group.is_some() {
-            if position.group.is_none() {
-                self.low = Some(want.low.saturating_add(1));
-            }
-            return;
-        }
-        let is_short = |high: i64| pace.has_short_spans && high <= now;
-        match (outcome.horizon, want.high) {
-            (Some(horizon), _) => {
-                self.width = horizon.saturating_sub(want.low).max(WIDTH_MIN);
-                self.low = Some(horizon);
-            }
-            (None, Some(high)) if is_short(high) => {
-                if page.entries.len() * 2 <= want.room.records {
-                    self.width = self.width.saturating_mul(2).min(WIDTH_MAX);
-                }
-                self.low = Some(high);
-            }
-            (None, _) => self.is_over = true,
-        }
-        let looked = self.looked.unwrap_or(position.from);
-        if pace.overlap > 0 && position.from.saturating_sub(looked) > pace.overlap / 2 {
-            self.low = None;
-        }
-    }
-}
-
 /// What a page brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
@@ -213,20 +142,18 @@ pub(crate) struct Outcome {
     pub(crate) fresh: Vec<usize>,
     /// Where reading stands after them.
     pub(crate) position: Position,
-    /// Points within the overlap had to be forgotten.
-    pub(crate) has_forgotten: bool,
     /// Times from here on are left for the next page.
     pub(crate) horizon: Option<i64>,
 }
 
 /// Tells which entries of a page are new, and where reading stands after it.
-pub(crate) fn outcome(page: &Page, position: &Position, pace: &Pace) -> Outcome {
+pub(crate) fn outcome(page: &Page, ask: &Ask, position: &Position, pace: &Pace) -> Outcome {
     let marks = page.marks();
     let (mut fresh, mut read) = (Vec::new(), Vec::new());
     let mut horizon = page.horizon;
     for (index, (entry, mark)) in page.entries.iter().zip(&marks).enumerate() {
         let seen = Seen::new(entry.time, *mark);
-        if entry.time < position.from && position.has(&seen) {
+        if entry.time < position.from && position.window.has(&seen) {
             continue;
         }
         // A look back takes larger pages than a batch may be: the batch ends between two times.
@@ -240,23 +167,75 @@ pub(crate) fn outcome(page: &Page, position: &Position, pace: &Pace) -> Outcome 
         read.push(seen);
     }
     let mut next = position.clone();
-    let time = page.want.low;
     if page.want.group.is_none() {
         let is_taken = |entry: &&crate::selection::Entry| horizon.is_none_or(|horizon| entry.time < horizon);
         let last = page.entries.iter().rev().find(is_taken);
         next.from = last.map_or(next.from, |last| next.from.max(last.time.saturating_add(1)));
     } else if page.has_more {
-        next.group = Some(Group { time, after: marks.last().copied().or(page.want.group.flatten()) });
+        let after = marks.last().copied().or(page.want.group.flatten());
+        next.group = Some(Group { time: page.want.low, after });
     } else {
         next.group = None;
-        next.from = next.from.max(time.saturating_add(1));
+        next.from = next.from.max(page.want.low.saturating_add(1));
     }
-    let has_forgotten = next.remember(read.into_iter(), pace.window(), pace.overlap_points);
+    remember(&mut next, &read, pace);
+    move_floor(&mut next, position.from, ask, horizon, pace);
     // Late points of a group that is forgotten cannot be told from those read before: they are too late now.
-    if time < position.from && next.floor > time {
+    if page.want.low < position.from && next.window.floor() > page.want.low {
         next.group = None;
     }
-    Outcome { fresh, position: next, has_forgotten, horizon }
+    Outcome { fresh, position: next, horizon }
+}
+
+/// The position from which the points of `time`, too many for a page, are read. What lies before them is complete.
+pub(crate) fn begun(time: i64, ask: &Ask, position: &Position, pace: &Pace) -> Position {
+    let mut next = position.clone();
+    if ask.side == Side::Back {
+        looked(&mut next, ask, time, pace);
+    }
+    next.group = Some(Group { time, after: None });
+    next
+}
+
+fn remember(next: &mut Position, read: &[Seen], pace: &Pace) {
+    if !pace.looks_back() {
+        return next.forget_all();
+    }
+    next.window.remember(read, pace.overlap_points);
+    if next.window.shorten(pace.overlap_points) {
+        next.shortened = next.window.floor();
+    }
+}
+
+/// Forgets what needs no further look.
+fn move_floor(next: &mut Position, before: i64, ask: &Ask, horizon: Option<i64>, pace: &Pace) {
+    match ask.side {
+        Side::Ahead => {
+            // The pieces of a group are read at several times.
+            let is_settled = ask.group.is_none() && next.from <= pace.settled(ask.since);
+            if next.from > before && !is_settled {
+                next.loose = next.loose.max(next.from);
+            }
+            // A short span that was not cut may be the last one with points: then they must be known after a restart.
+            next.is_behind = ask.group.is_none() && horizon.is_some();
+            if ask.group.is_none() && ask.has_more(horizon) && next.is_settled() {
+                next.window.raise(pace.last_look(next.from, ask.at));
+            }
+        }
+        Side::Back => {
+            next.is_behind = false;
+            if let Some(end) = horizon.or(ask.span.high).filter(|_| next.group.is_none()) {
+                looked(next, ask, end, pace);
+            }
+        }
+    }
+}
+
+/// Everything from the beginning of `ask` to before `end` was looked at.
+fn looked(next: &mut Position, ask: &Ask, end: i64, pace: &Pace) {
+    if ask.span.low <= next.window.floor() {
+        next.window.raise(end.min(pace.last_look(next.from, ask.at)));
+    }
 }
 
 #[cfg(test)]

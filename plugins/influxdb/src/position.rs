@@ -5,25 +5,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::time;
+use crate::window::Window;
 
 /// Raised when a field changes its meaning.
-pub(crate) const STATE_VERSION: u32 = 1;
+pub(crate) const STATE_VERSION: u32 = 2;
 
-/// What the engine keeps for us.
+/// What the engine keeps for us, as [`Saved`], and what is known while the process lives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
 pub(crate) struct Position {
     /// Every point before this time was read, in nanoseconds since the Unix epoch.
     pub(crate) from: i64,
     /// Points of one time, too many for a batch, of which some were read.
-    #[serde(default)]
     pub(crate) group: Option<Group>,
-    /// `seen` is complete for points from this time on.
-    pub(crate) floor: i64,
-    /// The points read from `floor` on, by time.
-    #[serde(default)]
-    pub(crate) seen: Vec<Seen>,
+    /// The points read from its floor on.
+    pub(crate) window: Window,
     /// Of the settings that decide what a row is: digests of other settings mean nothing.
     pub(crate) fingerprint: u64,
+    /// From here on everything was read so long after its time that nothing comes late there.
+    pub(crate) loose: i64,
+    /// More was waiting when it was reached.
+    pub(crate) is_behind: bool,
+    /// `overlap_points` did not suffice for what lies before.
+    pub(crate) shortened: i64,
 }
 
 /// How much of a group was read: the rows up to and with this one, in the order of their digests.
@@ -46,21 +50,46 @@ pub(crate) struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Digest(pub(crate) u64, pub(crate) u64);
 
-/// A point that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Seen(pub(crate) i64, pub(crate) u64);
+/// A position as it is stored. While reading is behind and nothing can come late, no points are kept.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    from: i64,
+    #[serde(default)]
+    group: Option<Group>,
+    /// A state of before has none: then nothing is remembered.
+    #[serde(default)]
+    window: Window,
+    fingerprint: u64,
+}
 
-impl Seen {
-    /// Equal rows of one time count by their occurrence.
-    pub(crate) fn new(time: i64, mark: Mark) -> Seen {
-        Seen(time, mark.digest.0 ^ u64::from(mark.occurrence).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+impl From<Position> for Saved {
+    fn from(position: Position) -> Saved {
+        let is_lean = position.is_behind && position.is_settled();
+        let Position { from, group, window, fingerprint, .. } = position;
+        Saved { from, group, window: if is_lean { Window::from(from) } else { window }, fingerprint }
+    }
+}
+
+impl From<Saved> for Position {
+    fn from(saved: Saved) -> Position {
+        let Saved { from, group, window, fingerprint } = saved;
+        let window = if window.floor() > from { Window::from(from) } else { window };
+        Position { group, window, ..Position::fresh(from, fingerprint) }
     }
 }
 
 impl Position {
     /// Before the first reading.
     pub(crate) fn fresh(from: i64, fingerprint: u64) -> Position {
-        Position { from, group: None, floor: from, seen: Vec::new(), fingerprint }
+        Position {
+            from,
+            group: None,
+            window: Window::from(from),
+            fingerprint,
+            loose: from,
+            is_behind: false,
+            shortened: i64::MIN,
+        }
     }
 
     /// As this one, for settings with this fingerprint: a group begins anew when the digests no longer fit.
@@ -73,39 +102,14 @@ impl Position {
         self
     }
 
-    /// Whether a point was read before; asked for times before `from`.
-    pub(crate) fn has(&self, seen: &Seen) -> bool {
-        self.seen.binary_search(seen).is_ok()
+    /// Nothing of the window can have come late, or will.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.loose <= self.window.floor()
     }
 
-    /// Notes points that were read, and forgets what lies before `window` or is too much: whole times, oldest first.
-    /// `from` must be that after them. Answers whether something inside the window had to be forgotten.
-    pub(crate) fn remember(&mut self, read: impl Iterator<Item = Seen>, window: i64, most: usize) -> bool {
-        if window <= 0 || most == 0 {
-            self.forget_all();
-            return false;
-        }
-        self.seen.extend(read);
-        self.seen.sort_unstable();
-        let floor = self.from.saturating_sub(window).max(self.floor);
-        self.raise_floor(floor);
-        let excess = self.seen.len().saturating_sub(most);
-        if excess == 0 {
-            return false;
-        }
-        self.raise_floor(self.seen[excess - 1].0.saturating_add(1));
-        true
-    }
-
-    fn raise_floor(&mut self, floor: i64) {
-        self.floor = floor;
-        let gone = self.seen.partition_point(|seen| seen.0 < floor);
-        self.seen.drain(..gone);
-    }
-
-    fn forget_all(&mut self) {
-        self.floor = self.from;
-        self.seen = Vec::new();
+    /// Remembers nothing.
+    pub(crate) fn forget_all(&mut self) {
+        self.window = Window::from(self.from);
     }
 }
 
@@ -119,58 +123,63 @@ pub(crate) fn describe(state: &State) -> Result<Value, Error> {
             "time": time::text(group.time),
             "is_begun": group.after.is_some(),
         })),
-        "points_remembered": position.seen.len(),
-        "remembered_from": time::text(position.floor),
+        "points_remembered": position.window.len(),
+        "remembered_from": time::text(position.window.floor()),
     }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::Seen;
 
-    fn position(from: i64, floor: i64) -> Position {
-        Position { from, floor, ..Position::fresh(0, 7) }
+    fn position(from: i64, floor: i64, times: &[i64]) -> Position {
+        let mut window = Window::from(floor);
+        window.remember(&seen(times), 16);
+        Position { window, ..Position::fresh(from, 7) }
     }
 
     fn seen(times: &[i64]) -> Vec<Seen> {
-        times.iter().map(|time| Seen(*time, *time as u64)).collect()
+        let mark = Mark { digest: Digest(1, 1), occurrence: 0 };
+        times.iter().map(|time| Seen::new(*time, mark)).collect()
     }
 
-    #[test]
-    fn what_is_older_than_the_window_is_forgotten() {
-        let mut position = position(100, 0);
-        assert!(!position.remember(seen(&[10, 59, 60, 99]).into_iter(), 40, 100));
-        assert_eq!((position.floor, position.seen.len()), (60, 2));
-        assert!(position.has(&Seen(60, 60)) && !position.has(&Seen(59, 59)));
-    }
-
-    #[test]
-    fn too_much_is_forgotten_by_whole_times_and_the_floor_says_so() {
-        let mut position = position(100, 0);
-        let read = [Seen(60, 1), Seen(60, 2), Seen(60, 3), Seen(70, 1), Seen(80, 1)];
-        assert!(position.remember(read.into_iter(), 100, 4));
-        assert_eq!((position.floor, position.seen.clone()), (61, vec![Seen(70, 1), Seen(80, 1)]));
-    }
-
-    #[test]
-    fn without_a_window_nothing_is_kept() {
-        let mut position = position(100, 0);
-        assert!(!position.remember(seen(&[99]).into_iter(), 0, 100));
-        assert_eq!((position.floor, position.seen.len()), (100, 0));
+    fn restored(position: &Position) -> Position {
+        State::encode(position, STATE_VERSION).unwrap().decode(STATE_VERSION).unwrap()
     }
 
     #[test]
     fn a_group_begins_anew_when_rows_are_written_otherwise() {
         let group = Some(Group { time: 100, after: Some(Mark { digest: Digest(1, 2), occurrence: 0 }) });
-        let half = Position { group, ..position(100, 50) };
+        let half = Position { group, ..position(100, 50, &[60]) };
         assert_eq!(half.clone().fitted(7), half);
         let anew = half.fitted(8);
-        assert_eq!((anew.group, anew.from, anew.floor), (None, 100, 100));
+        assert_eq!((anew.group, anew.from, anew.window), (None, 100, Window::from(100)));
     }
 
     #[test]
-    fn the_nth_of_equal_rows_is_another_point() {
-        let mark = |occurrence| Mark { digest: Digest(5, 6), occurrence };
-        assert_ne!(Seen::new(1, mark(0)), Seen::new(1, mark(1)));
+    fn a_position_comes_back_as_it_was_saved() {
+        let whole = position(100, 50, &[60, 70, 99]);
+        assert_eq!(restored(&whole), whole);
+        assert_eq!(describe(&State::encode(&whole, STATE_VERSION).unwrap()).unwrap()["points_remembered"], 3);
+    }
+
+    #[test]
+    fn while_it_is_behind_what_is_settled_is_not_saved() {
+        let head = position(100, 50, &[60, 70, 99]);
+        let behind = Position { is_behind: true, ..head.clone() };
+        assert_eq!(restored(&behind).window, head.window, "points may come late until 100");
+        let behind = Position { loose: 50, ..behind };
+        let saved = restored(&behind);
+        assert_eq!((saved.window, saved.from, saved.loose), (Window::from(100), 100, 100));
+        assert_eq!(restored(&Position { is_behind: false, ..behind }).window, head.window);
+    }
+
+    #[test]
+    fn a_state_of_before_the_window_remembers_nothing() {
+        let old = json!({ "from": 100, "floor": 50, "seen": [[60, 1]], "fingerprint": 7 });
+        let state = State::encode(&old, 1).unwrap();
+        let position: Position = state.decode(STATE_VERSION).unwrap();
+        assert_eq!(position, Position::fresh(100, 7));
     }
 }

@@ -176,6 +176,9 @@ impl Selection {
             self.cut_at(&table)?;
         }
         self.trim();
+        // What was cut lies where nothing was wanted.
+        let high = self.want.high;
+        self.horizon = self.horizon.filter(|horizon| high.is_none_or(|high| *horizon < high));
         if let Some(horizon) = self.horizon {
             let complete = self.entries.partition_point(|entry| entry.time < horizon);
             self.entries.truncate(complete);

@@ -16,8 +16,9 @@ use tracing::{debug, info};
 use crate::answer::Schema;
 use crate::breaker::Breaker;
 use crate::config::InfluxConfig;
-use crate::plan::{self, Ask, Cycle, Meaning, Outcome};
-use crate::position::{self, Group, Position, STATE_VERSION};
+use crate::cycle::Cycle;
+use crate::plan::{self, Ask, Meaning, Outcome, Side};
+use crate::position::{self, Position, STATE_VERSION};
 use crate::query::{Query, Span};
 use crate::reader::Reader;
 use crate::selection::{Entry, Page};
@@ -110,7 +111,7 @@ impl Source for InfluxSource {
 
 /// Where a page leads.
 enum Step {
-    /// These rows are next.
+    /// These rows are next; there may be none when only the position is to be saved.
     Deliver(Batch, Box<Position>),
     /// None; from here on.
     GoOn(Box<Position>),
@@ -135,7 +136,7 @@ impl InfluxSource {
             self.reader.client.ready(&self.interrupt).await?;
             let (now, pace) = (time::now(), self.reader.pace);
             let ask = run.cycle.next(&position, &pace, self.reader.query.is_generated(), now);
-            let outcome = self.page(run, &ask, &position, now).await;
+            let outcome = self.page(run, &ask, &position).await;
             match outcome {
                 Ok(_) => run.breaker.succeeded(),
                 Err(_) => run.breaker.failed(),
@@ -150,31 +151,30 @@ impl InfluxSource {
         }
     }
 
-    async fn page(&self, run: &mut Run, ask: &Ask, position: &Position, now: i64) -> Result<Step, Error> {
+    async fn page(&self, run: &mut Run, ask: &Ask, position: &Position) -> Result<Step, Error> {
         let page = self.reader.read(ask).await?;
         page.check(self.batch_bytes_max)?;
-        let mut next = position.clone();
         match plan::meaning(&page, ask.is_inclusive)? {
             Meaning::Rows => {}
             Meaning::Group(time) => {
                 debug!(time = time::text(time), "more points of one time than a page holds");
-                next.group = Some(Group { time, after: None });
+                let next = plan::begun(time, ask, position, &self.reader.pace);
                 return Ok(Step::GoOn(Box::new(next)));
             }
             Meaning::Inclusive => {
                 run.cycle.is_inclusive = true;
-                return Ok(Step::GoOn(Box::new(next)));
+                return Ok(Step::GoOn(Box::new(position.clone())));
             }
             Meaning::Short => {
                 run.cycle.grow()?;
-                return Ok(Step::GoOn(Box::new(next)));
+                return Ok(Step::GoOn(Box::new(position.clone())));
             }
         }
         let pace = &self.reader.pace;
-        let outcome = plan::outcome(&page, position, pace);
-        run.cycle.moved(&page, &outcome, pace, now);
+        let outcome = plan::outcome(&page, ask, position, pace);
+        run.cycle.moved(&page, ask, &outcome, pace);
         let batch = self.batch(&page, &outcome.fresh);
-        self.report(&run.cycle, &outcome, now);
+        self.report(&run.cycle, &outcome, ask.at);
         let next = outcome.position;
         debug!(rows = page.facts.rows, records = batch.len(), "page read");
         if self.is_verbose {
@@ -185,8 +185,9 @@ impl InfluxSource {
                 "page read"
             );
         }
+        let is_saved = !batch.is_empty() || run.cycle.is_worth_saving(ask, position, &next);
         let next = Box::new(next);
-        Ok(if batch.is_empty() { Step::GoOn(next) } else { Step::Deliver(batch, next) })
+        Ok(if is_saved { Step::Deliver(batch, next) } else { Step::GoOn(next) })
     }
 
     fn batch(&self, page: &Page, fresh: &[usize]) -> Batch {
@@ -214,7 +215,7 @@ impl InfluxSource {
     /// Tells how far behind it is, and what a person should look at.
     fn report(&self, cycle: &Cycle, outcome: &Outcome, now: i64) {
         let position = &outcome.position;
-        let behind = if cycle.is_over() { 0 } else { now.saturating_sub(position.from).max(0) };
+        let behind = if cycle.is_caught_up() { 0 } else { now.saturating_sub(position.from).max(0) };
         self.host.gauge(Gauge::LagSeconds, behind as f64 / 1e9);
         if position.from.saturating_sub(now) > AHEAD_MAX {
             let advice = format!(
@@ -225,8 +226,9 @@ impl InfluxSource {
             self.check("future_points", CheckStatus::Warn, advice);
         }
         // While it reads what is old the window is full all the time, and nothing comes late there.
-        if self.reader.pace.overlap > 0 && cycle.is_over() {
-            let (status, advice) = match outcome.has_forgotten {
+        let pace = &self.reader.pace;
+        if pace.looks_back() && cycle.is_caught_up() {
+            let (status, advice) = match position.shortened > pace.last_look(position.from, now) {
                 true => (
                     CheckStatus::Warn,
                     "more points come within the overlap than overlap_points remembers, so late ones are looked for in a shorter time: \
@@ -267,7 +269,8 @@ async fn reader(settings: Settings) -> Result<Reader, Error> {
 /// A question of one row.
 fn probe(from: i64) -> Ask {
     let span = Span { low: from, high: Some(time::now().saturating_add(1)), limit: Some(1) };
-    Ask { span, group: None, is_look: false, is_inclusive: false }
+    let at = time::now();
+    Ask { span, group: None, side: Side::Ahead, is_inclusive: false, at, since: at }
 }
 
 fn report_encryption(settings: &Settings, host: &Host) {

@@ -1,7 +1,14 @@
 use proptest::prelude::*;
 
+use picomq_connector_sdk::State;
+
 use super::*;
+use crate::cycle::Cycle;
+use crate::position::STATE_VERSION;
 use crate::selection::{Draft, Selection};
+
+/// So late that nothing comes late any more.
+const LONG_AFTER: i64 = i64::MAX - 1;
 
 const ROOM: Room = Room { records: 4, bytes: 1 << 20 };
 const LOOK: Room = Room { records: 11, ..ROOM };
@@ -22,13 +29,15 @@ fn pace(overlap: i64) -> Pace {
 /// A server with points (time, name), and how it is asked.
 struct Server {
     points: Vec<(i64, u32)>,
+    /// Points that can be seen from a time on.
+    coming: Vec<(i64, (i64, u32))>,
     is_inclusive: bool,
     is_generated: bool,
 }
 
 impl Server {
     fn new(points: &[(i64, u32)]) -> Server {
-        Server { points: points.to_vec(), is_inclusive: false, is_generated: false }
+        Server { points: points.to_vec(), coming: Vec::new(), is_inclusive: false, is_generated: false }
     }
 
     /// As a server answers: in the order of time, cut at the limit.
@@ -36,8 +45,9 @@ impl Server {
         let cursor = if ask.is_inclusive { ask.span.low } else { ask.span.low - 1 };
         let least = if self.is_inclusive || self.is_generated { cursor } else { cursor + 1 };
         let least = if self.is_generated { ask.span.low } else { least };
+        let come = self.coming.iter().filter(|(visible, _)| *visible <= ask.at).map(|(_, point)| *point);
         let mut rows: Vec<(i64, u32)> =
-            self.points.iter().copied().filter(|point| point.0 >= least).collect();
+            self.points.iter().copied().chain(come).filter(|point| point.0 >= least).collect();
         if self.is_generated {
             rows.retain(|point| ask.span.high.is_none_or(|high| point.0 < high));
         }
@@ -58,41 +68,65 @@ impl Server {
     }
 }
 
-/// A source with neither clock nor network.
+/// A source with a clock of its own and no network.
 struct Reading {
     position: Position,
+    /// After the last batch, as the engine keeps it.
+    saved: Option<State>,
     cycle: Cycle,
     pace: Pace,
     read: Vec<String>,
     asked: usize,
+    rows: u64,
+    now: i64,
 }
 
 impl Reading {
     fn new(pace: Pace) -> Reading {
-        let position = Position::fresh(0, 1);
-        Reading { position, cycle: Cycle::new(&pace), pace, read: Vec::new(), asked: 0 }
+        Reading {
+            position: Position::fresh(0, 1),
+            saved: None,
+            cycle: Cycle::new(&pace),
+            pace,
+            read: Vec::new(),
+            asked: 0,
+            rows: 0,
+            now: LONG_AFTER,
+        }
     }
 
     /// One question and its answer.
     fn step(&mut self, server: &Server) -> Result<(), Error> {
         self.asked += 1;
-        assert!(self.asked < 10_000, "it asks for ever at {:?}", self.position);
-        let ask = self.cycle.next(&self.position, &self.pace, server.is_generated, i64::MAX - 1);
+        assert!(self.asked < 20_000, "it asks for ever at {:?}", self.position);
+        let ask = self.cycle.next(&self.position, &self.pace, server.is_generated, self.now);
         let page = server.answer(&ask, &self.pace);
+        self.rows += page.facts.rows;
         match meaning(&page, ask.is_inclusive)? {
-            Meaning::Group(time) => self.position.group = Some(Group { time, after: None }),
+            Meaning::Group(time) => self.position = begun(time, &ask, &self.position, &self.pace),
             Meaning::Inclusive => self.cycle.is_inclusive = true,
             Meaning::Short => self.cycle.grow()?,
             Meaning::Rows => {
-                let outcome = outcome(&page, &self.position, &self.pace);
+                let outcome = outcome(&page, &ask, &self.position, &self.pace);
                 let text =
                     |index: &usize| String::from_utf8_lossy(page.payload(&page.entries[*index])).into_owned();
                 self.read.extend(outcome.fresh.iter().map(text));
-                self.cycle.moved(&page, &outcome, &self.pace, i64::MAX - 1);
-                self.position = outcome.position;
+                self.cycle.moved(&page, &ask, &outcome, &self.pace);
+                let before = std::mem::replace(&mut self.position, outcome.position);
+                let is_worth = self.cycle.is_worth_saving(&ask, &before, &self.position);
+                if !outcome.fresh.is_empty() || is_worth {
+                    self.saved = Some(State::encode(&self.position, STATE_VERSION).unwrap());
+                }
             }
         }
         Ok(())
+    }
+
+    /// The process ends, and the next one knows what was saved.
+    fn kill(&mut self) {
+        let saved = self.saved.as_ref().map(|state| state.decode(STATE_VERSION).unwrap());
+        self.position = saved.unwrap_or_else(|| Position::fresh(0, 1));
+        self.cycle = Cycle::new(&self.pace);
     }
 
     /// Until there is nothing more.
@@ -162,7 +196,7 @@ fn a_query_that_ignores_the_cursor_is_an_error_and_no_endless_loop() {
     reading.cycle(&server).unwrap();
     // As many rows as a page holds, all of them before the cursor.
     server.points = (0..20).map(|name| (-20 + i64::from(name), 0)).collect();
-    let ask = reading.cycle.next(&reading.position, &reading.pace, true, 0);
+    let ask = reading.cycle.next(&reading.position, &reading.pace, true, LONG_AFTER);
     let ignoring = Ask { span: Span { low: -20, ..ask.span }, ..ask.clone() };
     let mut page = server.answer(&ignoring, &reading.pace);
     page.want.low = 20;
@@ -195,7 +229,7 @@ proptest! {
         restarts in prop::collection::vec(any::<bool>(), 6),
     ) {
         let overlap = 40;
-        let mut server = Server { points: Vec::new(), is_inclusive, is_generated };
+        let mut server = Server { is_inclusive, is_generated, ..Server::new(&[]) };
         let mut reading = Reading::new(pace(overlap));
         for (number, burst) in bursts.iter().enumerate() {
             // Each burst lies up to 20 before and 5 after the newest point there can be.
@@ -207,7 +241,7 @@ proptest! {
                 }
             }
             if restarts[number] {
-                reading.cycle = Cycle::new(&reading.pace);
+                reading.kill();
             }
             reading.cycle(&server).unwrap();
         }
@@ -256,11 +290,12 @@ proptest! {
         reading.cycle.restart();
         while !reading.cycle.is_over() {
             reading.step(&server).unwrap();
-            // The process ends, and the next one knows the position alone.
-            if stops.next() == Some(&0) && reading.position.group.as_ref().is_none_or(|group| group.after.is_some()) {
-                reading.cycle = Cycle::new(&reading.pace);
+            if stops.next() == Some(&0) {
+                reading.kill();
             }
         }
         prop_assert_eq!(reading.sorted(), names(&points));
     }
 }
+
+mod late;
