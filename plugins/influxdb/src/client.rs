@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::query::Dialect;
+use crate::words;
 
 /// Most bytes of a refusal that are read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
@@ -63,11 +64,17 @@ pub(crate) async fn refusal(answer: Answer) -> Error {
     };
     let reason = reason(&body);
     let error = head.refusal("the query", &reason);
-    match (head.status(), head.kind()) {
-        (404, _) if has_any(&reason, &["bucket", "database", "organization", "org "]) => {
-            Error::NotFound(error.to_string())
-        }
-        (400 | 422, Kind::Permanent) => Error::Query(head.said(&reason)),
+    if head.kind() == Kind::Authentication {
+        return Error::Asking(error);
+    }
+    let is_missing =
+        head.status() == 404 && has_any(&reason, &["bucket", "database", "organization", "org "]);
+    match words::error(&head.said(&reason)) {
+        Error::NotFound(_) => Error::NotFound(error.to_string()),
+        _ if is_missing => Error::NotFound(error.to_string()),
+        // InfluxDB 1.13 answers a query that does not compile with 500.
+        told @ (Error::Query(_) | Error::Running(_) | Error::EmptyRange) => told,
+        _ if matches!(head.status(), 400 | 422) => Error::Query(head.said(&reason)),
         _ => Error::Asking(error),
     }
 }

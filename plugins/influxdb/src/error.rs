@@ -11,6 +11,14 @@ pub(crate) enum Error {
     /// The server says so inside an answer that began well.
     #[error("InfluxDB failed while it answered: {0}")]
     Server(String),
+    /// It could not make the rows: a value did not fit, or something that the query asks of others failed.
+    #[error(
+        "InfluxDB could not run the query: {0}; it is tried again, and if it stays a value does not fit the query: leave such rows out in it"
+    )]
+    Running(String),
+    /// The span that was asked for has no end after its beginning, so no rows.
+    #[error("InfluxDB was asked for an empty range of time")]
+    EmptyRange,
     /// The server refuses the query as it is written.
     #[error("InfluxDB refuses the query: {0}")]
     Query(String),
@@ -45,7 +53,11 @@ impl From<Error> for SourceError {
     fn from(error: Error) -> SourceError {
         let text = error.to_string();
         match error {
-            Error::Server(_) | Error::Malformed(_) | Error::SchemaChanged => SourceError::transient(text),
+            Error::Server(_)
+            | Error::Running(_)
+            | Error::EmptyRange
+            | Error::Malformed(_)
+            | Error::SchemaChanged => SourceError::transient(text),
             Error::NotFound(_) | Error::Query(_) | Error::Unreadable(_) => SourceError::permanent(text),
             Error::Value(_) => SourceError::serialization(text),
             Error::Asking(error) => error,

@@ -24,6 +24,7 @@ mod settings;
 mod source;
 mod time;
 mod window;
+mod words;
 
 pub use config::InfluxConfig;
 pub use source::InfluxSource;

@@ -13,6 +13,7 @@ use crate::plan::{Ask, Pace};
 use crate::query::{Dialect, Query};
 use crate::render::{Form, Shape};
 use crate::selection::{Page, Room, Selection, Want};
+use crate::words;
 
 /// Longest answer to a page, as in the existing runtimes.
 const PAGE_BYTES_MAX: u64 = 256 << 20;
@@ -59,7 +60,11 @@ impl Reader {
         let asked = self.query.ask(ask.span, ask.is_inclusive);
         let want = ask.want(&self.pace, asked.cursor, asked.limit);
         debug!(query = asked.text, "asking");
-        self.answer(&asked.text, schema, &self.form, want).await
+        match self.answer(&asked.text, schema, &self.form, want.clone()).await {
+            // The cursor lies after the end that the query names, or a clock was set back: there are no rows yet.
+            Err(Error::EmptyRange) => Selection::new(want).finish(false),
+            other => other,
+        }
     }
 
     async fn answer(&self, text: &str, schema: Schema, form: &Form, want: Want) -> Result<Page, Error> {
@@ -142,7 +147,7 @@ impl Reader {
                 serde_json::from_str(line).map_err(|error| Error::Malformed(error.to_string()))?;
             let first = &document["results"][0];
             if let Some(words) = first["error"].as_str().or(document["error"].as_str()) {
-                return Err(crate::answer::server_error(words));
+                return Err(words::error(words));
             }
             let values = first["series"][0]["values"].as_array().cloned().unwrap_or_default();
             names.extend(values.iter().filter_map(|row| row[0].as_str().map(str::to_owned)));

@@ -5,12 +5,12 @@ mod header;
 use csv_core::{ReadRecordResult, Reader};
 
 use self::header::Header;
-use super::{Schema, server_error};
+use super::Schema;
 use crate::error::Error;
 use crate::layout::Cell;
 use crate::render::{Form, Row, draw};
 use crate::selection::Selection;
-use crate::time;
+use crate::{time, words};
 
 /// Longest record.
 const RECORD_BYTES_MAX: usize = 64 << 20;
@@ -165,7 +165,7 @@ impl Tables {
 fn row(header: &Header, fields: &[&str], form: &Form, rows: &mut Selection) -> Result<(), Error> {
     let Some(at) = header.layout.time else {
         return Err(match header.error(fields) {
-            Some(words) => server_error(&words),
+            Some(words) => words::error(&words),
             None => Error::Unreadable(
                 "query: its rows have no column `_time`, which the cursor needs; keep it, or give aggregates one with \
                  duplicate(column: \"_stop\", as: \"_time\")"

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Schema;
 use super::lines::Lines;
-use super::{Schema, server_error};
 use crate::error::Error;
 use crate::layout::{Cell, Column, Layout, Role};
 use crate::render::{Form, Row, draw};
 use crate::selection::Selection;
-use crate::time;
+use crate::{time, words};
 
 /// Decodes what `/query` answers with `epoch=ns`.
 #[derive(Debug)]
@@ -108,13 +108,13 @@ impl Documents {
         let document: Document<'_> =
             serde_json::from_str(line).map_err(|error| Error::Malformed(error.to_string()))?;
         if let Some(words) = &document.error {
-            return Err(server_error(words));
+            return Err(words::error(words));
         }
         self.count += 1;
         self.is_partial = false;
         for outcome in &document.results {
             if let Some(words) = &outcome.error {
-                return Err(server_error(words));
+                return Err(words::error(words));
             }
             self.is_partial |= outcome.partial || outcome.series.iter().any(|series| series.partial);
             for series in &outcome.series {

@@ -5,13 +5,13 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::Schema;
 use super::lines::Lines;
-use super::{Schema, server_error};
 use crate::error::Error;
 use crate::layout::{Cell, Column, Layout, Role};
 use crate::render::{Form, Row, draw};
 use crate::selection::Selection;
-use crate::time;
+use crate::{time, words};
 
 /// Decodes what `/api/v3/query_sql` answers with `format=jsonl`.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Layouts {
         let Some(at) = layout.time else {
             let words = members.iter().find(|(name, _)| name == "error");
             return Err(match words {
-                Some((_, words)) => server_error(&Cell::of_json(words.get()).text().unwrap_or_default()),
+                Some((_, words)) => words::error(&Cell::of_json(words.get()).text().unwrap_or_default()),
                 None => Error::Unreadable(
                     "query: its rows have no column `time`, which the cursor needs; select it, or name an aggregate's window so"
                         .to_owned(),

@@ -76,21 +76,6 @@ impl Decoder {
     }
 }
 
-/// The error of the kind that the server's words show.
-pub(crate) fn server_error(words: &str) -> Error {
-    let lower = words.to_ascii_lowercase();
-    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
-    let text = words.chars().take(400).collect::<String>();
-    if has(&["database not found", "could not find bucket", "retention policy not found", "bucket not found"])
-    {
-        Error::NotFound(text)
-    } else if has(&["error parsing query", "compilation failed", "undefined identifier", "type error"]) {
-        Error::Query(text)
-    } else {
-        Error::Server(text)
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use proptest::prelude::*;
@@ -123,14 +108,6 @@ pub(crate) mod tests {
         let page = rows.finish(is_truncated)?;
         let text = |entry| String::from_utf8(page.payload(entry).to_vec()).expect("JSON is UTF-8");
         Ok(page.entries.iter().map(text).collect())
-    }
-
-    #[test]
-    fn the_servers_words_tell_what_can_be_done() {
-        assert!(matches!(server_error("database not found: none"), Error::NotFound(_)));
-        assert!(matches!(server_error("could not find bucket \"none\""), Error::NotFound(_)));
-        assert!(matches!(server_error("error parsing query: found SELEC"), Error::Query(_)));
-        assert!(matches!(server_error("timeout"), Error::Server(_)));
     }
 
     /// Pieces out of which answers are made, good and broken.

@@ -18,7 +18,7 @@ fn overlapping() -> Value {
 }
 
 #[tokio::test]
-async fn a_point_within_the_overlap_comes_late_once_and_one_beyond_it_does_not() {
+async fn a_point_within_the_overlap_comes_late_once_and_one_beyond_it_does_not_b094() {
     let database = Database::on(Server::v1());
     database.write(&(1_000..1_100).map(|second| point(second, "a")).collect::<String>());
     let bench = open(config(&database, overlapping()), None).await.unwrap();

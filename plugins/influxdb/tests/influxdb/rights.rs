@@ -42,13 +42,24 @@ async fn a_database_that_is_made_later_is_waited_for_and_a_measurement_too() {
 }
 
 #[tokio::test]
-async fn a_query_that_does_not_parse_is_refused_with_the_servers_words() {
+async fn a_query_that_is_wrong_is_refused_with_the_servers_words() {
     let database = Database::on(Server::v1());
-    let keys = json!({ "measurement": null, "query": "SELEC v FROM m WHERE time > '$cursor'" });
-    let error = open(config(&database, keys), None).await.err().unwrap();
-    assert!(
-        matches!(&error, Error::Permanent(_)) && error.chain().contains("found SELEC"),
-        "{}",
-        error.chain()
-    );
+    database.write("m v=1i,s=\"x\" 1\n");
+    // The first comes with 400, the others inside a 200.
+    for (query, words) in [
+        ("SELEC v FROM m WHERE time > '$cursor'", "found SELEC"),
+        ("SELECT foo(v) FROM m WHERE time > '$cursor'", "undefined function foo()"),
+        ("SELECT mean(v), v FROM m WHERE time > '$cursor'", "mixing aggregate"),
+        ("SELECT v FROM m WHERE time > '$cursor' AND time < 'then'", "invalid operation"),
+        ("SELECT v + s FROM m WHERE time > '$cursor'", "incompatible types"),
+        ("SELECT mean(s) FROM m WHERE time > '$cursor' GROUP BY time(1m)", "unsupported mean"),
+    ] {
+        let keys = json!({ "measurement": null, "query": query });
+        let error = open(config(&database, keys), None).await.err().expect(query);
+        assert!(
+            matches!(&error, Error::Permanent(_)) && error.chain().contains(words),
+            "{query}: {}",
+            error.chain()
+        );
+    }
 }

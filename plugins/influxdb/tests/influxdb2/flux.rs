@@ -161,13 +161,35 @@ async fn refusals_say_what_is_wrong_and_never_the_token_b103_b130() {
         bad.chain()
     );
     database.write("m n=5i 1\n");
-    // An error that shows only while the rows are made: this server keeps its answer back until it knows.
-    let dividing =
-        written(&database, " |> map(fn: (r) => ({r with _value: 1 / (r._value - 5)})) |> limit(n: $limit)");
-    let failed = error(dividing).await;
+    let collision =
+        error(written(&database, " |> group() |> sort(columns: [\"_time\"]) |> limit(n: $limit)"));
+    database.write("m n=5i,s=\"x\" 1\n");
+    let collision = collision.await;
     assert!(
-        matches!(&failed, Error::Permanent(_)) && failed.chain().contains("divide by zero"),
+        matches!(&collision, Error::Permanent(_)) && collision.chain().contains("schema collision"),
         "{}",
-        failed.chain()
+        collision.chain()
     );
+    // An error that shows only while the rows are made: this server keeps its answer back until it knows. The data may change.
+    let tail = " |> filter(fn: (r) => r._field == \"n\") |> map(fn: (r) => ({r with _value: 1 / (r._value - 5)})) |> limit(n: $limit)";
+    let failed = error(written(&database, tail)).await;
+    assert!(failed.is_transient() && failed.chain().contains("divide by zero"), "{}", failed.chain());
+}
+
+#[tokio::test]
+async fn a_cursor_after_the_end_of_the_range_has_no_rows_and_is_no_error() {
+    let database = Database::on(Server::v2());
+    database.write("m v=1i 1\nm v=2i 9\n");
+    let ended = format!(
+        "from(bucket: \"{}\") |> range(start: time(v: \"$cursor\"), stop: 1970-01-01T00:00:00.00000001Z) |> limit(n: $limit)",
+        database.name
+    );
+    let bench = open(config(&database, json!({ "query": ended, "batch_size": 10 })), None).await.unwrap();
+    assert_eq!(read(&bench, 2).await.len(), 2);
+    assert!(is_quiet(&bench).await);
+    let ahead = json!({ "initial_offset": "2200-01-01T00:00:00Z" });
+    let bench = open(measurement(&database, ahead.clone()), None).await.unwrap();
+    assert!(is_quiet(&bench).await);
+    let bench = open(with(written(&database, SORTED), ahead), None).await.unwrap();
+    assert!(is_quiet(&bench).await);
 }

@@ -98,7 +98,7 @@ proptest! {
     /// Whatever becomes visible at most an overlap after its time comes, exactly once: with points in any order, a source that
     /// begins late, whose pages take time, that is killed at any moment and comes back with pages of another size.
     #[test]
-    fn no_point_within_the_overlap_is_lost_however_far_behind_and_often_killed_it_is_b100(
+    fn no_point_within_the_overlap_is_lost_however_far_behind_and_often_killed_it_is_b094(
         points in prop::collection::vec((0_i64..3_000, 0_u32..4, 0..=OVERLAP), 1..400),
         is_inclusive: bool,
         is_generated: bool,
