@@ -14,6 +14,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod layout;
+mod mark;
 mod plan;
 mod position;
 mod query;

@@ -4,6 +4,7 @@ use picomq_connector_sdk::{Error, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::mark::Mark;
 use crate::time;
 use crate::window::Window;
 
@@ -37,18 +38,6 @@ pub(crate) struct Group {
     /// None: nothing of it.
     pub(crate) after: Option<Mark>,
 }
-
-/// A row among those of one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Mark {
-    pub(crate) digest: Digest,
-    /// Rows that are equal in everything are counted, from 0.
-    pub(crate) occurrence: u32,
-}
-
-/// The first 128 bits of the SHA-256 of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Digest(pub(crate) u64, pub(crate) u64);
 
 /// A position as it is stored. While reading is behind and nothing can come late, no points are kept.
 #[derive(Serialize, Deserialize)]
@@ -131,6 +120,7 @@ pub(crate) fn describe(state: &State) -> Result<Value, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mark::Digest;
     use crate::window::Seen;
 
     fn position(from: i64, floor: i64, times: &[i64]) -> Position {

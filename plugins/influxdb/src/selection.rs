@@ -8,7 +8,7 @@ use picomq_connector_sdk::Error as SourceError;
 use ring::digest;
 
 use crate::error::Error;
-use crate::position::{Digest, Mark};
+use crate::mark::{Digest, Mark};
 
 /// Of an id, beside the series: blanks, nanoseconds with a sign, a digest.
 const ID_BYTES_MAX: usize = 48;

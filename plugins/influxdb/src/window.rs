@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::position::Mark;
+use crate::mark::Mark;
 
 /// A slot holds so many points at most, unless they have one time.
 const SLOT_POINTS: usize = 256;

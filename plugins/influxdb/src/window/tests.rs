@@ -2,7 +2,7 @@ use picomq_connector_sdk::State;
 use proptest::prelude::*;
 
 use super::*;
-use crate::position::Digest;
+use crate::mark::Digest;
 
 fn seen(time: i64, name: u64) -> Seen {
     Seen::new(time, Mark { digest: Digest(name, 0), occurrence: 0 })
