@@ -9,13 +9,14 @@ use picomq_connector_sdk::{Batch, Schema};
 
 use crate::backfill::Window;
 use crate::backfill::chunk::Target;
+use crate::change::{Change, Moment, OldRow, Origin, Place, Verb};
 use crate::config::Operation;
 use crate::error::Error;
 use crate::logical::{self, Logical, Transaction};
 use crate::lsn::Lsn;
 use crate::pgoutput::{Begin, Commit, Message, Old, Relation, TypeName};
 use crate::position::{Inside, Position};
-use crate::record::{Change, Moment, OldRow, Origin, Place, Recorder, Verb};
+use crate::record::Recorder;
 use crate::row::Row;
 use crate::settings::{Cut, RecordSettings};
 use crate::shape::Shape;

@@ -18,9 +18,9 @@ pub(crate) use window::Window;
 
 use serde::{Deserialize, Serialize};
 
+use crate::progress::next_table;
+use crate::progress::{Part, Progress};
 use crate::quote::TableName;
-use crate::snapshot::next_table;
-use crate::state::{Part, Progress};
 
 /// More requests than that are refused.
 pub(crate) const JOBS_MAX: usize = 100;
@@ -89,7 +89,7 @@ impl Backfill {
         }
         let Job { table, after, .. } = self.jobs.first()?;
         let (table, after, until) = (table.clone(), after.clone(), Vec::new());
-        Some((Of::Job, Part { table, after, until, by: crate::state::By::Key }))
+        Some((Of::Job, Part { table, after, until, by: crate::progress::By::Key }))
     }
 
     /// Takes what was read.

@@ -20,13 +20,14 @@ use crate::config::SnapshotMode;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::position::Position;
+use crate::progress::Progress;
 use crate::publication::{self, Plan};
 use crate::quote;
 use crate::server;
 use crate::settings::Settings;
 use crate::slot::{self, Identity, Start};
 use crate::snapshot::{Exported, Workers};
-use crate::state::{CdcState, Phase, Progress, Saved};
+use crate::state::{CdcState, Phase, Saved};
 use crate::stream::Stream;
 
 /// For all questions at an opening together.

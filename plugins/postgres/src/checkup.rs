@@ -12,7 +12,6 @@ use crate::client::{Connection, Purpose};
 use crate::config::{CdcBackend, Mode};
 use crate::error::Error;
 use crate::lsn::Lsn;
-use crate::maintain::Stopped;
 use crate::publication::{self, TableRow};
 use crate::quote::{self, TableName};
 use crate::server;
@@ -20,6 +19,7 @@ use crate::settings::Settings;
 use crate::slot::{self, SlotRow};
 use crate::slot_drop::size;
 use crate::state::Saved;
+use crate::stopped::Stopped;
 
 /// For all looks together.
 const PATIENCE: Duration = Duration::from_secs(40);

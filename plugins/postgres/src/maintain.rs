@@ -3,25 +3,16 @@
 use picomq_connector_sdk::{Error as SourceError, OpenContext};
 use serde_json::Value;
 
-use crate::config::{Mode, PostgresConfig};
+use crate::config::PostgresConfig;
 use crate::debezium::offset;
-use crate::settings::Settings;
 use crate::state::{self, Saved};
+use crate::stopped::Stopped;
 use crate::{checkup, slot_drop};
 
 /// Names a slot to be dropped, and what goes with it.
 pub(crate) const SLOT_DROP: &str = "slot_drop";
 /// Looks at the server and changes nothing.
 const DOCTOR: &str = "doctor";
-
-/// A stopped source: what the definition says and what is saved.
-#[derive(Debug)]
-pub(crate) struct Stopped {
-    pub(crate) key: String,
-    pub(crate) mode: Mode,
-    pub(crate) settings: Settings,
-    pub(crate) saved: Saved,
-}
 
 /// Does it; `None` for a name that is not known.
 pub(crate) async fn run(

@@ -7,10 +7,10 @@ use picomq_connector_sdk::{Error, Limits};
 use crate::config::{
     CdcBackend, Envelope, Int8Form, Mode, NumericForm, Operation, PostgresConfig, SnapshotMode,
 };
-use crate::debezium;
-use crate::logical::Prefixes;
+use crate::debezium::table::Settings as DebeziumSettings;
 use crate::lsn::Lsn;
 use crate::polling::settings::PollingSettings;
+use crate::prefixes::Prefixes;
 use crate::quote;
 use crate::tables::{Columns, Tables};
 use crate::target::{self, Target};
@@ -66,7 +66,7 @@ pub(crate) struct RecordSettings {
     pub(crate) forms: Forms,
     pub(crate) excluded: Columns,
     /// With `envelope = "debezium"`.
-    pub(crate) debezium: Option<debezium::Settings>,
+    pub(crate) debezium: Option<DebeziumSettings>,
 }
 
 impl RecordSettings {
@@ -166,7 +166,7 @@ impl PostgresConfig {
         }
     }
 
-    fn debezium(&self, key: &str, database: &str) -> Result<Option<debezium::Settings>, Error> {
+    fn debezium(&self, key: &str, database: &str) -> Result<Option<DebeziumSettings>, Error> {
         if self.envelope != Envelope::Debezium {
             return match &self.topic_prefix {
                 None => Ok(None),
@@ -183,14 +183,14 @@ impl PostgresConfig {
             ));
         }
         let prefix = self.topic_prefix.as_deref().unwrap_or(key);
-        Ok(Some(debezium::Settings::new(prefix, database, self.has_tombstones())))
+        Ok(Some(DebeziumSettings::new(prefix, database, self.has_tombstones())))
     }
 
     fn has_tombstones(&self) -> bool {
         self.tombstones.unwrap_or(self.envelope == Envelope::Debezium)
     }
 
-    fn records(&self, debezium: Option<debezium::Settings>) -> Result<RecordSettings, Error> {
+    fn records(&self, debezium: Option<DebeziumSettings>) -> Result<RecordSettings, Error> {
         let excluded = Columns::parse(&self.exclude_columns);
         Ok(RecordSettings {
             envelope: if self.include_metadata { self.envelope } else { Envelope::Flat },

@@ -1,10 +1,11 @@
 //! What records of one table look like: its columns with their types, which make the key, which are left out.
 
-use crate::debezium;
+use crate::column::{ColumnDraft, ShapeColumn};
+use crate::debezium::table::Form;
 use crate::pgoutput::{Identity, Relation};
 use crate::quote::TableName;
 use crate::settings::RecordSettings;
-use crate::value::{Catalog, Kind, Out, write_utf8};
+use crate::value::{Catalog, Out, write_utf8};
 
 /// A table as its records see it. Made anew whenever the stream describes the table.
 #[derive(Clone, Debug)]
@@ -14,33 +15,7 @@ pub(crate) struct Shape {
     /// `{"table_name":…,"schema_name":…,"operation_type":"`
     pub(crate) head: Vec<u8>,
     /// With `envelope = "debezium"`: what that needs more.
-    pub(crate) debezium: Option<debezium::Form>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ShapeColumn {
-    pub(crate) name: String,
-    /// `"name":`
-    pub(crate) label: Vec<u8>,
-    pub(crate) kind: Kind,
-    /// Part of the record key.
-    pub(crate) is_key: bool,
-    /// Part of the replica identity, so its value is there in an old key.
-    pub(crate) is_identity: bool,
-    pub(crate) is_excluded: bool,
-}
-
-/// A column before it is written down.
-#[derive(Clone, Debug)]
-pub(crate) struct ColumnDraft<'a> {
-    pub(crate) name: &'a str,
-    /// What records call it.
-    pub(crate) label: &'a str,
-    pub(crate) oid: u32,
-    /// What stands in parentheses behind the type, -1 for nothing.
-    pub(crate) modifier: i32,
-    pub(crate) is_key: bool,
-    pub(crate) is_identity: bool,
+    pub(crate) debezium: Option<Form>,
 }
 
 impl Shape {

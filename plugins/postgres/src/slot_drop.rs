@@ -9,11 +9,11 @@ use crate::client::{Connection, Purpose as Use};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::lsn::Lsn;
-use crate::maintain::Stopped;
 use crate::quote;
 use crate::server;
 use crate::slot::{self, SlotRow};
 use crate::state::Saved;
+use crate::stopped::Stopped;
 
 /// What may be asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -15,11 +15,11 @@ pub(crate) use workers::{Order, Workers};
 
 use crate::client::{Connection, Purpose};
 use crate::error::Error;
+use crate::progress::By;
 use crate::publication;
 use crate::quote::{self, TableName};
 use crate::server::{self, TableFacts};
 use crate::settings::Settings;
-use crate::state::{By, Part, Progress};
 
 /// A snapshot others can read in. It lives as long as its connection says nothing else.
 #[derive(Debug)]
@@ -76,59 +76,3 @@ pub(crate) fn by_of(facts: &TableFacts) -> By {
         Some(_) | None => By::Key,
     }
 }
-
-/// What is the next table to read, if any; they are sorted.
-pub(crate) fn next_table<'a>(tables: &'a [TableName], progress: &Progress) -> Option<&'a TableName> {
-    tables.iter().find(|table| match &progress.table {
-        None => true,
-        Some(current) if progress.is_table_done => *table > current,
-        Some(current) => *table >= current,
-    })
-}
-
-impl Progress {
-    /// The progress with which taking parts of `table` begins.
-    pub(crate) fn entered(&self, table: &TableName) -> Progress {
-        if self.table.as_ref() == Some(table) && !self.is_table_done {
-            return self.clone();
-        }
-        let (rows, open) = (self.rows, self.open.clone());
-        Progress { table: Some(table.clone()), rows, open, ..Progress::default() }
-    }
-
-    /// `part`, behind the frontier, was taken.
-    pub(crate) fn take(&mut self, part: &Part) {
-        self.table = Some(part.table.clone());
-        self.after.clone_from(&part.until);
-        self.by = part.by;
-        self.is_table_done = part.until.is_empty();
-        self.open.push(part.clone());
-    }
-
-    /// `rows` more were read of `part`, which now stands at its `after`.
-    pub(crate) fn advance(&mut self, part: &Part, rows: u64, is_done: bool) {
-        self.rows += rows;
-        let place = self.open.iter().position(|open| open.is_same(part));
-        match place {
-            Some(place) if is_done => drop(self.open.remove(place)),
-            Some(place) => self.open[place] = part.clone(),
-            None => {}
-        }
-    }
-
-    /// Whether no part of `table` is left.
-    pub(crate) fn is_read(&self, table: &TableName) -> bool {
-        let is_taken =
-            self.table.as_ref().is_some_and(|at| table < at || (table == at && self.is_table_done));
-        is_taken && self.open.iter().all(|part| part.table != *table)
-    }
-}
-
-impl Part {
-    pub(crate) fn is_same(&self, other: &Part) -> bool {
-        (&self.table, &self.until) == (&other.table, &other.until)
-    }
-}
-
-#[cfg(test)]
-mod tests;

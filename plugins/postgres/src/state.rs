@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::backfill::Backfill;
-use crate::debezium::offset::Taken;
 use crate::lsn::Lsn;
 use crate::polling::state::PollingState;
 use crate::position::Position;
-use crate::quote::TableName;
+use crate::progress::Progress;
 
 /// Raised when a field changes its meaning.
 pub(crate) const VERSION: u32 = 1;
@@ -22,6 +21,16 @@ pub(crate) enum Saved {
     Debezium(Taken),
     Cdc(CdcState),
     Polling(PollingState),
+}
+
+/// What is taken from an offset of Debezium.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    /// Debezium's name for the server, its `topic.prefix`.
+    pub(crate) server: String,
+    /// The end of the last transaction before the one that its newest record is of: everything up to here was delivered. `None` when
+    /// no change came after the snapshot: then the slot itself says where.
+    pub(crate) commit: Option<Lsn>,
 }
 
 /// Where change capture stands, and on which server.
@@ -54,49 +63,6 @@ pub(crate) enum Phase {
     Stream(Position),
     /// The tables were read, and no more was asked for.
     Done,
-}
-
-/// How far the snapshot came. Tables are taken in the order of their names and each in parts, several at once, in the order of its
-/// key: so all of it is a frontier, up to which everything was taken, and the few parts before it that are not done.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    /// The table with the frontier; those before it are taken. `None` before the first.
-    pub(crate) table: Option<TableName>,
-    /// The frontier: the place of a row, all before it and itself taken; empty at the start of the table.
-    pub(crate) after: Vec<String>,
-    /// What `after` is.
-    #[serde(default)]
-    pub(crate) by: By,
-    /// Rows so far, for people.
-    pub(crate) rows: u64,
-    /// Nothing is left behind the frontier in its table.
-    pub(crate) is_table_done: bool,
-    /// Taken and not done; no more than there are workers.
-    #[serde(default)]
-    pub(crate) open: Vec<Part>,
-}
-
-/// A part of a table: what lies between two rows. The table and where it ends say which one it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
-    pub(crate) table: TableName,
-    /// The last row that was read; empty at the start of the table.
-    pub(crate) after: Vec<String>,
-    /// The last row that belongs to it; empty when it goes to the end of the table.
-    pub(crate) until: Vec<String>,
-    #[serde(default)]
-    pub(crate) by: By,
-}
-
-/// How the place of a row is told, as the server writes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum By {
-    /// By its primary key. Without one there is no place: what is read in part is read again.
-    #[default]
-    Key,
-    /// By where it lies in the table's file, for tables without a key: it means nothing in another file.
-    Place { file: u32 },
 }
 
 impl CdcState {

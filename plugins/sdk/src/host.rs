@@ -52,11 +52,6 @@ impl Host {
         self.sink.report(Report::Check(check));
     }
 
-    /// Runs `task` so that what it logs is known as this source's: `tokio::spawn(host.scope(task))`.
-    pub fn scope<F: Future>(&self, task: F) -> impl Future<Output = F::Output> + use<F> {
-        crate::ffi::guest::log::scoped(self.clone(), task)
-    }
-
     pub(crate) fn sink(&self) -> &dyn HostSink {
         &*self.sink
     }

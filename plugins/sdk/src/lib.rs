@@ -21,6 +21,7 @@ pub mod record;
 pub mod report;
 pub mod retry;
 pub mod schema;
+mod scope;
 pub mod secret;
 pub mod source;
 pub mod staged;

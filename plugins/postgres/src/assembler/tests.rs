@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Envelope;
-use crate::logical::Prefixes;
 use crate::pgoutput::{Column, Identity};
+use crate::prefixes::Prefixes;
 use crate::tables::Columns;
 use crate::value::Forms;
 
@@ -324,7 +324,7 @@ fn messages_nobody_asked_for_count_and_make_no_record() {
 
 #[test]
 fn a_message_in_the_form_of_debezium_has_its_operation_and_base64() {
-    let debezium = Some(crate::debezium::Settings::new("shop", "db", true));
+    let debezium = Some(crate::debezium::table::Settings::new("shop", "db", true));
     let settings = RecordSettings { envelope: Envelope::Debezium, debezium, ..listening() };
     let mut assembler = assembler(&Position::at(Lsn(0)), 100, settings);
     let batch = run(&mut assembler, &[said(50, false, "a", b"hi")]).pop().unwrap();

@@ -5,12 +5,13 @@ use picomq_connector_sdk::Batch;
 use super::marks::Sight;
 use super::window::{Fate, Keys};
 use super::{Moved, Of};
+use crate::change::{Change, Moment, Origin, Place, Verb};
 use crate::error::Error;
-use crate::record::{Change, Moment, Origin, Place, Recorder, Verb};
+use crate::progress::Part;
+use crate::record::Recorder;
 use crate::row::Row;
 use crate::settings::{Cut, RecordSettings};
 use crate::snapshot::Reading;
-use crate::state::Part;
 
 /// Rows of one part of a table, as the server sent them.
 #[derive(Debug)]

@@ -13,14 +13,14 @@ use super::chunk::Chunk;
 use super::filler::{Filler, Passed, Shared};
 use super::marks::{Mark, PREFIX, Sight};
 use super::{Backfill, Moved, Of};
+use crate::change::Moment;
 use crate::client::{Connection, Purpose};
 use crate::error::Error;
+use crate::progress::{By, Part};
 use crate::quote::{self, TableName};
-use crate::record::Moment;
 use crate::server::{self, TableFacts};
 use crate::settings::Settings;
 use crate::snapshot::{self, Reading};
-use crate::state::{By, Part};
 use crate::value::Catalog;
 
 /// What a chunk should hold, and the most that is kept of one.

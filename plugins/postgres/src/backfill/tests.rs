@@ -1,5 +1,5 @@
 use super::*;
-use crate::state::By;
+use crate::progress::By;
 
 fn name(table: &str) -> TableName {
     TableName::new("s", table)

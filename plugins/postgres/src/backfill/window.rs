@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::marks::Sight;
+use crate::change::Change;
 use crate::error::Error;
 use crate::pgoutput::Value;
 use crate::quote::TableName;
-use crate::record::Change;
 use crate::row::Row;
 use crate::shape::Shape;
 

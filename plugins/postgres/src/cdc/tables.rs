@@ -9,10 +9,11 @@ use crate::config::SnapshotMode;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::position::Position;
+use crate::progress::Progress;
 use crate::quote::TableName;
 use crate::server::{self, Sight, TableFacts};
 use crate::snapshot::{self, Exported, Order, Workers};
-use crate::state::{CdcState, Phase, Progress, Saved};
+use crate::state::{CdcState, Phase, Saved};
 
 impl Cdc {
     pub(super) async fn read_tables(

@@ -6,7 +6,7 @@ use postgres_protocol::authentication::sasl::{
 };
 use postgres_protocol::message::frontend;
 
-use super::Connection;
+use super::connection::Connection;
 use super::frame::{Frame, Reader, tag};
 use crate::error::Error;
 use crate::target::Target;

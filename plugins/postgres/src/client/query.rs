@@ -4,7 +4,7 @@ use bytes::Bytes;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
-use super::Connection;
+use super::connection::Connection;
 use super::frame::{self, Frame, ResultColumn, tag};
 use crate::error::Error;
 

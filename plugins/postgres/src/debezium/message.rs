@@ -1,9 +1,10 @@
 //! Logical messages as Debezium writes them.
 
 use super::number::put_integer;
-use super::{Settings, put_lsn};
+use super::put_lsn;
+use super::table::Settings;
+use crate::change::Moment;
 use crate::logical::{Logical, put_base64};
-use crate::record::Moment;
 use crate::value::{Out, write_utf8};
 
 impl Settings {

@@ -8,6 +8,7 @@ mod form;
 mod message;
 mod number;
 pub(crate) mod offset;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -16,92 +17,16 @@ mod value;
 use jiff::Timestamp;
 use picomq_connector_sdk::{Batch, RecordWriter};
 
+use crate::change::{Change, OldRow, Origin, Place, Verb};
+use crate::column::ShapeColumn;
 use crate::error::Error;
 use crate::lsn::Lsn;
 use crate::pgoutput::Value;
-use crate::quote::TableName;
-use crate::record::{Change, OldRow, Origin, Place, Verb};
 use crate::row::Row;
-use crate::shape::{ColumnDraft, Shape, ShapeColumn};
-use crate::value::{Catalog, Fault, Out, write_utf8};
-use form::Form as ValueForm;
+use crate::shape::Shape;
+use crate::value::{Fault, Out};
 use number::put_integer;
-
-/// What is the same in every record of a source, written down.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// `,"source":{"version":…,"connector":"postgresql","name":…,"ts_ms":`
-    source: Vec<u8>,
-    /// `","db":…,"sequence":"[`
-    database: Vec<u8>,
-    has_tombstones: bool,
-}
-
-/// What is the same in every record of a table.
-#[derive(Clone, Debug)]
-pub(crate) struct Form {
-    settings: Settings,
-    /// `,"schema":…,"table":…,"txId":`
-    table: Vec<u8>,
-    columns: Vec<ColumnForm>,
-    /// The columns of the record key, by number, in the order of the key.
-    key: Vec<usize>,
-}
-
-#[derive(Clone, Debug)]
-struct ColumnForm {
-    value: ValueForm,
-    /// Stands for a value that the stream left out.
-    unavailable: Option<&'static [u8]>,
-}
-
-impl Settings {
-    /// `prefix` is Debezium's `topic.prefix`.
-    pub(crate) fn new(prefix: &str, database: &str, has_tombstones: bool) -> Settings {
-        let version = env!("CARGO_PKG_VERSION");
-        let mut source =
-            format!(",\"source\":{{\"version\":\"{version}\",\"connector\":\"postgresql\",\"name\":")
-                .into_bytes();
-        write_utf8(&mut source, prefix);
-        source.put(b",\"ts_ms\":");
-        let mut db = b"\",\"db\":".to_vec();
-        write_utf8(&mut db, database);
-        db.put(b",\"sequence\":\"[");
-        Settings { source, database: db, has_tombstones }
-    }
-
-    /// The form of a table with these columns.
-    pub(crate) fn form(&self, table: &TableName, columns: &[ColumnDraft<'_>], types: &Catalog) -> Form {
-        let mut text = b",\"schema\":".to_vec();
-        write_utf8(&mut text, &table.schema);
-        text.put(b",\"table\":");
-        write_utf8(&mut text, &table.table);
-        text.put(b",\"txId\":");
-        let form = |column: &ColumnDraft<'_>| ColumnForm {
-            value: ValueForm::of(types, column.oid, column.modifier),
-            unavailable: form::unavailable(types, column.oid),
-        };
-        let key = columns.iter().enumerate().filter(|(_, column)| column.is_key).map(|(place, _)| place);
-        Form {
-            settings: self.clone(),
-            table: text,
-            columns: columns.iter().map(form).collect(),
-            key: key.collect(),
-        }
-    }
-}
-
-impl Form {
-    /// Puts the columns of the key into the order of `key`, when that names exactly these.
-    pub(crate) fn order_key(&mut self, columns: &[ShapeColumn], key: &[String]) {
-        let place = |name: &String| columns.iter().position(|column| column.is_key && column.name == *name);
-        if let Some(places) = key.iter().map(place).collect::<Option<Vec<_>>>()
-            && places.len() == self.key.len()
-        {
-            self.key = places;
-        }
-    }
-}
+use table::{ColumnForm, Form};
 
 /// The shape of a table and its form.
 type Formed<'a> = (&'a Shape, &'a Form);

@@ -4,7 +4,7 @@
 //! state of ours with the first batch, once the server was asked who it is.
 
 use picomq_connector_sdk::{Error as SourceError, State};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::config::SnapshotMode;
@@ -13,16 +13,7 @@ use crate::lsn::Lsn;
 use crate::quote;
 use crate::settings::Settings;
 use crate::slot::{self, Identity, SlotRow, Start};
-
-/// What is taken from an offset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Taken {
-    /// Debezium's name for the server, its `topic.prefix`.
-    pub(crate) server: String,
-    /// The end of the last transaction before the one that its newest record is of: everything up to here was delivered. `None` when
-    /// no change came after the snapshot: then the slot itself says where.
-    pub(crate) commit: Option<Lsn>,
-}
+use crate::state::Taken;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

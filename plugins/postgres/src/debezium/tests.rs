@@ -3,6 +3,7 @@
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use serde_json::{Value, json};
 
+use super::table::Settings;
 use super::*;
 use crate::config::{Envelope, Operation};
 use crate::pgoutput::{Column, Identity, Message, Relation};

@@ -3,9 +3,9 @@
 use picomq_connector_sdk::{Batch, Schema};
 use serde_json::value::RawValue;
 
+use crate::change::Origin;
 use crate::config::PayloadFormat;
 use crate::error::Error;
-use crate::record::Origin;
 use crate::shape::Shape;
 use crate::value::Kind;
 

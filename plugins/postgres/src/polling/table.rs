@@ -2,7 +2,9 @@
 
 use picomq_connector_sdk::{Batch, Schema};
 
+use crate::change::{Change, Moment, Origin, Place, Verb};
 use crate::client::{Connection, frame};
+use crate::column::ColumnDraft;
 use crate::config::PayloadFormat;
 use crate::error::Error;
 use crate::polling::custom::{self, Custom, Placeholder};
@@ -11,11 +13,11 @@ use crate::polling::payload;
 use crate::polling::query::{Polled, Start};
 use crate::polling::state::{Cursor, Owed, OwedRow, PollingState};
 use crate::quote::TableName;
-use crate::record::{Change, Moment, Origin, Place, Recorder, Verb};
+use crate::record::Recorder;
 use crate::row::Row;
 use crate::server::{self, Sight};
 use crate::settings::Settings;
-use crate::shape::{ColumnDraft, Shape};
+use crate::shape::Shape;
 use crate::value::Catalog;
 
 /// A batch is cut when the cleanup it would owe is larger.

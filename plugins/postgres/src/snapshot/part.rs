@@ -5,16 +5,18 @@ use std::ops::Range;
 use bytes::Buf;
 use picomq_connector_sdk::{Batch, Schema};
 
+use crate::change::{Change, Moment, Origin, Place, Verb};
 use crate::client::Connection;
 use crate::client::frame::{self, ResultColumn, tag};
+use crate::column::ColumnDraft;
 use crate::error::Error;
+use crate::progress::{By, Part};
 use crate::quote::{self, TableName};
-use crate::record::{Change, Moment, Origin, Place, Recorder, Verb};
+use crate::record::Recorder;
 use crate::row::Row;
 use crate::server::TableFacts;
 use crate::settings::{Cut, RecordSettings};
-use crate::shape::{ColumnDraft, Shape};
-use crate::state::{By, Part};
+use crate::shape::Shape;
 use crate::value::Catalog;
 
 /// A batch of the snapshot is cut earlier than one of the stream, since every worker holds one or two.

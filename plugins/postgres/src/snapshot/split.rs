@@ -2,9 +2,9 @@
 
 use crate::client::Connection;
 use crate::error::Error;
+use crate::progress::{By, Part};
 use crate::quote::{self, TableName};
 use crate::server::TableFacts;
-use crate::state::{By, Part};
 
 /// Of no table are more places held.
 const PARTS_MAX: u64 = 1_024;

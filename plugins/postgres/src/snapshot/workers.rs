@@ -11,14 +11,14 @@ use tokio::task::JoinHandle;
 use tracing::info;
 
 use super::part::{PartReader, fits};
-use super::{Exported, by_of, next_table, split};
+use super::{Exported, by_of, split};
 use crate::client::Connection;
 use crate::error::Error;
 use crate::lsn::Lsn;
+use crate::progress::{Part, Progress, next_table};
 use crate::quote::TableName;
 use crate::server::{self, Sight, TableFacts};
 use crate::settings::Settings;
-use crate::state::{Part, Progress};
 
 /// The workers, and how far they came.
 #[derive(Debug)]

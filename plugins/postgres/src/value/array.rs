@@ -1,6 +1,6 @@
 //! `{1,NULL,3}`, `{"a,b","NULL"}`, `{{1,2},{3,4}}`, `[0:2]={1,2,3}` into JSON arrays.
 
-use super::json::{Fault, Out};
+use super::out::{Fault, Out};
 
 const TORN: Fault = "its text is no array";
 

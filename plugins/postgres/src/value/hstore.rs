@@ -1,6 +1,6 @@
 //! `"a"=>"1", "b c"=>NULL` into a JSON object of strings and nulls.
 
-use super::json::{Fault, Out, write_string};
+use super::out::{Fault, Out, write_string};
 
 const TORN: Fault = "its text is no hstore";
 

@@ -6,10 +6,12 @@ mod array;
 mod hstore;
 mod json;
 mod kind;
+mod out;
 
 pub(crate) use array::write_array;
-pub(crate) use json::{Fault, Out, write, write_utf8};
+pub(crate) use json::write;
 pub(crate) use kind::{Catalog, Kind, Root, TypeRow};
+pub(crate) use out::{Fault, Out, write_utf8};
 
 /// What a user may choose about the form of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 use super::*;
+use crate::change::{OldRow, Verb};
+use crate::column::ColumnDraft;
 use crate::config::PostgresConfig;
 use crate::pgoutput::Message;
-use crate::record::{OldRow, Verb};
-use crate::shape::ColumnDraft;
 use crate::value::Catalog;
 
 fn shape(table: &str, key: &[&str]) -> Shape {

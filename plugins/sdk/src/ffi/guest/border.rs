@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use super::log::number_of;
+use tracing::Level;
+
 use crate::ffi::abi::{HostTable, NO_TIME, RawBytes, RawEvent, RawField, RawReport, check, level, report};
 use crate::host::{HostSink, LogEvent};
 use crate::report::{Check, CheckStatus, Gauge, Report};
@@ -71,7 +72,7 @@ fn log(host: &HostTable, source: u64, event: &LogEvent<'_>) {
         .collect();
     let raw = RawEvent {
         size: size_of::<RawEvent>() as u32,
-        level: number_of(event.level),
+        level: level_number(event.level),
         target: RawBytes::of(event.target.as_bytes()),
         message: RawBytes::of(event.message.as_bytes()),
         fields: fields.as_ptr(),
@@ -112,4 +113,15 @@ fn raw_report(report: &Report) -> RawReport {
         }
     }
     raw
+}
+
+/// The number that crosses for a level.
+pub(super) fn level_number(level: Level) -> u32 {
+    match level {
+        Level::ERROR => level::ERROR,
+        Level::WARN => level::WARN,
+        Level::INFO => level::INFO,
+        Level::DEBUG => level::DEBUG,
+        Level::TRACE => level::TRACE,
+    }
 }

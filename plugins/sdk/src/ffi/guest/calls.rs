@@ -11,6 +11,7 @@ use super::panics::{Ended, caught, run};
 use super::{log, maintenance, runtime, seal};
 use crate::ffi::abi::{Functions, HostTable, RawBytes, RawOpen, RawToken, mode, outcome, verdict};
 use crate::ffi::slots::Slots;
+use crate::scope::scoped;
 use crate::turns::Turns;
 use crate::{Host, Interrupt, Limits, Mode, OpenContext, Source, State, Verdict};
 
@@ -46,7 +47,7 @@ unsafe extern "C" fn open<S: Source>(call: *const RawOpen, token: RawToken) {
         // SAFETY: the texts of `call` are alive for this call.
         let (config, opening) = unsafe { (call.config.text(), opening(call)) };
         let scope = opening.context.host.clone();
-        log::scoped(scope.clone(), async move {
+        scoped(scope.clone(), async move {
             match Instance::<S>::open(&config, opening, under_way).await {
                 Ok(instance) => Outcome::Opened(INSTANCES.insert(Arc::new(instance))),
                 Err(outcome) => outcome,
@@ -153,7 +154,7 @@ unsafe extern "C" fn maintain<S: Source>(
         // SAFETY: as above.
         let (name, arguments) = unsafe { (name.text(), arguments.text()) };
         let scope = opening.context.host.clone();
-        log::scoped(scope, maintenance::run::<S>(config, opening.context, name, arguments))
+        scoped(scope, maintenance::run::<S>(config, opening.context, name, arguments))
     });
 }
 
@@ -166,7 +167,7 @@ fn start_on<S: Source>(
     // No instance was ever opened without a host.
     let Some(host) = border::host() else { return };
     match INSTANCES.get(instance) {
-        Some(instance) => start::<S, _>(host, token, || log::scoped(instance.host(), call(instance))),
+        Some(instance) => start::<S, _>(host, token, || scoped(instance.host(), call(instance))),
         None => {
             let text = "there is no such instance".to_owned();
             Completion::new(host, token).complete(Outcome::Failed(outcome::UNKNOWN, text));

@@ -3,58 +3,16 @@
 //! A library has `tracing` globals of its own. The first opening puts a subscriber there that forwards each event to
 //! the source whose code is running, or to none in particular. Spans do not cross; fields of an event do.
 
-use std::cell::RefCell;
 use std::fmt::{self, Write};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 
 use super::border;
-use crate::ffi::abi::level;
-use crate::host::{Host, LogEvent};
-
-thread_local! {
-    static CURRENT: RefCell<Option<Host>> = const { RefCell::new(None) };
-}
-
-/// Runs `task` as code of the source behind `host`.
-pub(crate) fn scoped<F: Future>(host: Host, task: F) -> Scoped<F> {
-    Scoped { host, task: Box::pin(task) }
-}
-
-/// A future whose every step is the source's.
-pub(crate) struct Scoped<F> {
-    host: Host,
-    task: Pin<Box<F>>,
-}
-
-impl<F: Future> Future for Scoped<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let _inside = Inside::enter(self.host.clone());
-        self.task.as_mut().poll(context)
-    }
-}
-
-/// Puts the former scope back, also when the step panics.
-struct Inside(Option<Host>);
-
-impl Inside {
-    fn enter(host: Host) -> Inside {
-        Inside(CURRENT.replace(Some(host)))
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        CURRENT.set(self.0.take());
-    }
-}
+use crate::host::LogEvent;
+use crate::scope;
 
 /// Makes this library's `tracing` forward to the engine; later calls change nothing. Where the plugin is linked
 /// into a program that has a subscriber already, that one stays.
@@ -72,7 +30,7 @@ impl Subscriber for Forward {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && number_of(*metadata.level()) <= border::max_level()
+        metadata.is_event() && border::level_number(*metadata.level()) <= border::max_level()
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -87,8 +45,7 @@ impl Subscriber for Forward {
             message: &text.message,
             fields: &fields,
         };
-        let host = CURRENT.with_borrow(Clone::clone);
-        match host {
+        match scope::current() {
             Some(host) => host.sink().log(&event),
             None => border::log_of_no_source(&event),
         }
@@ -105,17 +62,6 @@ impl Subscriber for Forward {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
-}
-
-/// The number that crosses for a level.
-pub(super) fn number_of(level: Level) -> u32 {
-    match level {
-        Level::ERROR => level::ERROR,
-        Level::WARN => level::WARN,
-        Level::INFO => level::INFO,
-        Level::DEBUG => level::DEBUG,
-        Level::TRACE => level::TRACE,
-    }
 }
 
 #[derive(Default)]

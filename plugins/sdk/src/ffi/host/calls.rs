@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::RecvError;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
 use super::batch::Arrived;
+use super::error::CommandError;
 use super::library;
 use crate::ffi::abi::{
     ABI, HostTable, NO_TIME, RawBytes, RawEvent, RawOutcome, RawReport, RawToken, check, level, outcome,
@@ -44,6 +46,17 @@ pub(super) struct Filed {
 
 /// What is done with the end of a call. It runs on a foreign thread inside the plugin's call, so it only files.
 pub(super) type Pending = Box<dyn FnOnce(Filed) + Send>;
+
+/// The JSON of an answer, or why there is none.
+pub(super) fn answered(filed: Result<Filed, RecvError>) -> Result<String, CommandError> {
+    let filed = filed.map_err(|_| CommandError::Panicked("the plugin lost the call".to_owned()))?;
+    match filed.kind {
+        outcome::DONE => Ok(filed.text),
+        outcome::UNKNOWN => Err(CommandError::Unknown(filed.text)),
+        outcome::PANICKED => Err(CommandError::Panicked(filed.text)),
+        _ => Err(CommandError::Failed(filed.text)),
+    }
+}
 
 /// Makes a token for a call of `library`.
 pub(super) fn expect(library: u32, pending: Pending) -> RawToken {

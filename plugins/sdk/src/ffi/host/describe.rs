@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot::error::RecvError;
 use tokio::time::timeout;
 
-use super::calls::{Filed, HOST, SinkSlot, expect_one};
+use super::calls::{HOST, SinkSlot, answered, expect_one};
 use super::error::CommandError;
 use super::library::Library;
 use super::open::OpenRequest;
-use crate::ffi::abi::{RawBytes, outcome};
+use crate::ffi::abi::RawBytes;
 use crate::ffi::{COMMAND_TIMEOUT, GRACE};
 
 impl Library {
@@ -70,16 +69,5 @@ impl Library {
                 Err(_) => Err(CommandError::Failed(super::error::hung("maintain", GRACE))),
             }
         }
-    }
-}
-
-/// The JSON of an answer, or why there is none.
-pub(super) fn answered(filed: Result<Filed, RecvError>) -> Result<String, CommandError> {
-    let filed = filed.map_err(|_| CommandError::Panicked("the plugin lost the call".to_owned()))?;
-    match filed.kind {
-        outcome::DONE => Ok(filed.text),
-        outcome::UNKNOWN => Err(CommandError::Unknown(filed.text)),
-        outcome::PANICKED => Err(CommandError::Panicked(filed.text)),
-        _ => Err(CommandError::Failed(filed.text)),
     }
 }

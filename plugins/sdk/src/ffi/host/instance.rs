@@ -7,7 +7,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::batch::{GuestBatch, Refused};
-use super::calls::{Filed, SinkSlot, expect, expect_one};
+use super::calls::{Filed, SinkSlot, answered, expect, expect_one};
 use super::error::{CommandError, PollError, ResolveError, hung};
 use super::library::Library;
 use crate::ffi::abi::{RawBytes, RawToken, outcome, verdict as code};
@@ -189,7 +189,7 @@ impl Instance {
                 .map_err(CommandError::Unknown),
         };
         async move {
-            let answered = super::describe::answered(started?.await);
+            let answered = answered(started?.await);
             if matches!(answered, Err(CommandError::Panicked(_))) {
                 inner.suspect();
             }
