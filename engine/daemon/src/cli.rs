@@ -20,6 +20,7 @@ use self::make::MakeVerb;
 use self::slot::SlotArguments;
 use self::state::StateArguments;
 use crate::leave::Exit;
+use crate::library;
 use crate::output::{self, Stream};
 
 /// Where a daemon is looked for when nobody says otherwise: the default of `[http] address`.
@@ -81,6 +82,8 @@ pub(crate) enum Verb {
     Doctor(DoctorArguments),
     /// Print something that helps to write files.
     Make(MakeVerb),
+    /// Load this library, and end with it if it is so.
+    TryLibrary(PathBuf),
 }
 
 /// How answers are printed.
@@ -165,6 +168,9 @@ enum RawVerb {
     Doctor(DoctorArguments),
     #[command(flatten)]
     Make(MakeVerb),
+    /// Load a library and end: what the engine does with each before it loads it itself
+    #[command(name = library::VERB, hide = true)]
+    TryLibrary { path: PathBuf },
 }
 
 /// Arguments of `run`.
@@ -279,6 +285,7 @@ pub(crate) fn parse_from<T: Into<OsString> + Clone>(
         (false, Some(RawVerb::Ask(verb))) => Verb::Ask(verb),
         (false, Some(RawVerb::Doctor(arguments))) => Verb::Doctor(arguments),
         (false, Some(RawVerb::Make(verb))) => Verb::Make(verb),
+        (false, Some(RawVerb::TryLibrary { path })) => Verb::TryLibrary(path),
         (false, None) => return Err(refusal("a verb is missing, such as `run` or `check`")),
     };
     let format = if raw.json { Format::Json } else { raw.format };

@@ -6,50 +6,73 @@ use std::sync::Arc;
 use pico_config::{Action, Definition, Engine, Finding, Limits, Location, Plugins, RecordSchema, Severity};
 use pico_record::codec::{Codec, SchemaError, registered};
 use pico_record::{RecordPath, RuleError};
-use picomq_connector_sdk::ffi::host::{Library, PluginInfo};
+use picomq_connector_sdk::ffi::host::{LOADED_WITHIN, Library, PluginInfo};
 use serde_json::Value;
 
 use crate::error::chain;
+use crate::library;
 use crate::plugins::executable_folder;
 
 /// Everything that would keep this definition from running, and what its plugin would ignore. Loads its library.
 pub(crate) fn findings(definition: &Definition, engine: &Engine) -> Vec<Finding> {
     let mut all = properties(definition, engine);
     all.extend(schemas(definition, engine));
-    match fitted(definition, &engine.plugins) {
-        Ok((_, _, findings)) | Err(findings) => all.extend(findings),
-    }
+    all.extend(match fitted(definition, &engine.plugins) {
+        Ok((_, _, findings)) => findings,
+        Err(unfit) => unfit.findings(),
+    });
     all
 }
 
-/// The library that a definition names, the definition fitted to what it declares, and what is worth a look. Blocks.
+/// Why a definition does not run with the library that it names.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// Another time it may.
+    NotYet(Box<Finding>),
+    /// Not until somebody changes something: everything that was found.
+    Refused(Vec<Finding>),
+}
+
+impl Unfit {
+    /// What is wrong.
+    pub(crate) fn findings(self) -> Vec<Finding> {
+        match self {
+            Unfit::NotYet(finding) => vec![*finding],
+            Unfit::Refused(findings) => findings,
+        }
+    }
+}
+
+/// The library that a definition names, the definition fitted to what it declares, and what is worth a look. Blocks until the
+/// library is loaded, a minute at most.
 ///
 /// # Errors
 /// There is no such library, or the definition does not fit it: everything that was found.
 pub(crate) fn fitted(
     definition: &Definition,
     plugins: &Plugins,
-) -> Result<(Definition, Arc<Library>, Vec<Finding>), Vec<Finding>> {
-    let library = library(definition, plugins).map_err(|finding| vec![*finding])?;
+) -> Result<(Definition, Arc<Library>, Vec<Finding>), Unfit> {
+    let library = library(definition, plugins)?;
     let mut fitted = definition.clone();
     let findings = fit(&mut fitted, library.info());
-    if findings.iter().any(Finding::is_error) { Err(findings) } else { Ok((fitted, library, findings)) }
+    match findings.iter().any(Finding::is_error) {
+        true => Err(Unfit::Refused(findings)),
+        false => Ok((fitted, library, findings)),
+    }
 }
 
-fn library(definition: &Definition, plugins: &Plugins) -> Result<Arc<Library>, Box<Finding>> {
+fn library(definition: &Definition, plugins: &Plugins) -> Result<Arc<Library>, Unfit> {
     let path = pico_config::find_plugin(&definition.path, plugins, &executable_folder());
     let path = path.map_err(|mut finding| {
         finding.location = definition.path_location.clone();
-        finding
+        Unfit::Refused(vec![*finding])
     })?;
-    match Library::load(&path) {
-        Ok(library) => Ok(library),
-        Err(error) => {
-            let location = definition.path_location.clone();
-            let finding = Finding::new("plugin.not_loaded", Severity::Error, location, chain(&error));
-            Err(Box::new(finding.with_path("path")))
-        }
-    }
+    library::load(&path, LOADED_WITHIN).map_err(|error| {
+        let location = definition.path_location.clone();
+        let finding = Finding::new("plugin.not_loaded", Severity::Error, location, chain(&error));
+        let finding = finding.with_path("path");
+        if error.may_pass() { Unfit::NotYet(Box::new(finding)) } else { Unfit::Refused(vec![finding]) }
+    })
 }
 
 /// The schema of the settings of this definition's plugin, if its library was loaded in this process.

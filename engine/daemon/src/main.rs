@@ -19,6 +19,7 @@ mod error;
 mod events;
 mod findings;
 mod leave;
+mod library;
 mod maintain;
 mod make;
 mod output;
@@ -80,5 +81,6 @@ fn dispatch(cli: &Cli) -> Result<Exit, Error> {
         Verb::Ask(verb) => ask::run(cli, verb),
         Verb::Doctor(arguments) => doctor::run(cli, arguments),
         Verb::Make(verb) => make::run(cli, verb),
+        Verb::TryLibrary(path) => Ok(library::attempt(path)),
     }
 }

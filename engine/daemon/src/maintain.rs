@@ -117,7 +117,7 @@ impl Maintenance {
     async fn library(&self) -> Result<(Arc<Definition>, Arc<Library>), Unwilling> {
         let (definition, plugins) = (self.definition.clone(), self.plugins.clone());
         let finding = tokio::task::spawn_blocking(move || {
-            wiring::find(&definition, &plugins).map_err(|cause| cause.message)
+            wiring::find(&definition, &plugins).map_err(|failure| failure.cause.message)
         });
         finding.await.map_err(|panic| Unwilling::NoPlugin(panic.to_string()))?.map_err(Unwilling::NoPlugin)
     }

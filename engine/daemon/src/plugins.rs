@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use pico_config::{Definition, Engine, Env, Plugins};
@@ -15,6 +16,7 @@ use crate::cli::{Cli, Format};
 use crate::error::{Error, chain};
 use crate::findings::shown;
 use crate::leave::Exit;
+use crate::library;
 use crate::output::{self, Stream};
 
 /// Where distributions put libraries; searched last.
@@ -22,6 +24,12 @@ const SYSTEM_FOLDER: &str = "/usr/local/lib";
 
 /// In folders that hold other libraries too, only those with this in their name are looked at.
 const PLUGIN_NAME_PART: &str = "picomq_connector";
+
+/// So long a library may take that is only looked at.
+const LISTED_WITHIN: Duration = Duration::from_secs(10);
+
+/// So many are looked at side by side; each is a process for a moment.
+const SIDE_BY_SIDE: usize = 8;
 
 /// Which libraries there are, and which of them the sources of this process use.
 #[derive(Debug, Clone)]
@@ -68,6 +76,10 @@ enum Outcome {
     Refused {
         refused: String,
     },
+    /// It may be there at the next look, or hang for ever; the text says since when, and what to do.
+    Loading {
+        loading: String,
+    },
 }
 
 impl Listing {
@@ -75,7 +87,7 @@ impl Listing {
     pub(crate) fn fitting(&self) -> impl Iterator<Item = (&Path, &str, &Value)> {
         self.plugins.iter().filter_map(|Listed { path, outcome }| match outcome {
             Outcome::Fits { name, config_schema, .. } => Some((path.as_path(), name.as_str(), config_schema)),
-            Outcome::Refused { .. } => None,
+            Outcome::Refused { .. } | Outcome::Loading { .. } => None,
         })
     }
 }
@@ -116,7 +128,7 @@ impl Catalog {
         configured.chain([self.shared.executable_folder.clone(), PathBuf::from(SYSTEM_FOLDER)]).collect()
     }
 
-    /// Looks into the folders now and loads every plugin found. Blocks.
+    /// Looks into the folders now and loads every plugin found, some at a time. Blocks.
     pub(crate) fn list(&self) -> Listing {
         let directories = self.folders();
         let configured = self.shared.plugins.directories.len();
@@ -124,7 +136,8 @@ impl Catalog {
             directories.iter().enumerate().flat_map(|(place, folder)| libraries(folder, place < configured));
         let mut seen = BTreeSet::new();
         let files = files.filter(|file| seen.insert(file.canonicalize().unwrap_or_else(|_| file.clone())));
-        let plugins = files.map(listed).collect();
+        let files: Vec<PathBuf> = files.collect();
+        let plugins = files.chunks(SIDE_BY_SIDE).flat_map(listed).collect();
         Listing { directories, plugins }
     }
 }
@@ -146,8 +159,17 @@ fn libraries(folder: &Path, is_for_plugins: bool) -> Vec<PathBuf> {
     files
 }
 
-fn listed(path: PathBuf) -> Listed {
-    let outcome = match Library::load(&path) {
+fn listed(files: &[PathBuf]) -> Vec<Listed> {
+    std::thread::scope(|scope| {
+        let looks: Vec<_> = files.iter().map(|file| scope.spawn(|| outcome(file))).collect();
+        let outcomes =
+            looks.into_iter().map(|look| look.join().expect("looking at a library does not panic"));
+        files.iter().cloned().zip(outcomes).map(|(path, outcome)| Listed { path, outcome }).collect()
+    })
+}
+
+fn outcome(path: &Path) -> Outcome {
+    match library::load(path, LISTED_WITHIN) {
         Ok(library) => {
             let info = library.info();
             Outcome::Fits {
@@ -155,13 +177,13 @@ fn listed(path: PathBuf) -> Listed {
                 version: info.version.clone(),
                 abi: info.abi,
                 capabilities: capabilities(info.capabilities),
-                sha256: digest(&path),
+                sha256: digest(path),
                 config_schema: info.config_schema.clone(),
             }
         }
+        Err(error) if error.may_pass() => Outcome::Loading { loading: chain(&error) },
         Err(error) => Outcome::Refused { refused: chain(&error) },
-    };
-    Listed { path, outcome }
+    }
 }
 
 /// In pieces: a library may be large.
@@ -205,7 +227,9 @@ fn text(listing: &Listing) -> String {
                 let can = if capabilities.is_empty() { "–".to_owned() } else { capabilities.join(", ") };
                 table.add_row([name, version, &abi.to_string(), &can, &shown(path).display().to_string()]);
             }
-            Outcome::Refused { refused: reason } => refused.push_str(&format!("✗ {reason}\n")),
+            Outcome::Refused { refused: reason } | Outcome::Loading { loading: reason } => {
+                refused.push_str(&format!("✗ {reason}\n"))
+            }
         }
     }
     let mut text = match table.row_count() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use pico_actors::handle::{AskedStore, BadSource, Entry, SourceSpec};
 use pico_actors::lifecycle::Asked;
@@ -18,8 +19,11 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::definition_check;
+use crate::definition_check::{self, Unfit};
 use crate::registry::SchemaIds;
+
+/// Tried, then loaded, each with a limit of its own; only a folder that does not answer takes longer.
+const FOUND_WITHIN: Duration = Duration::from_secs(90);
 
 /// What all sources of the process share.
 pub(crate) struct Wiring {
@@ -109,7 +113,7 @@ impl PluginFactory for FoundPlugin {
         }
         let (definition, limits, found) = (self.definition.clone(), self.limits, self.found.clone());
         let (plugins, place) = (self.plugins.clone(), self.place.clone());
-        let (longest, turn) = (definition.supervision.open_timeout, self.loading.turn(&definition.path));
+        let turn = self.loading.turn(&definition.path);
         let finding = async move {
             let turn = turn.acquire_owned().await.expect("nobody closes it");
             let find = move || {
@@ -119,15 +123,16 @@ impl PluginFactory for FoundPlugin {
             tokio::task::spawn_blocking(find).await
         };
         Box::pin(async move {
-            let (definition, library) = match timeout(longest, finding).await {
-                Ok(Ok(outcome)) => outcome.map_err(|cause| OpenFailure { kind: OpenKind::Config, cause })?,
+            let (definition, library) = match timeout(FOUND_WITHIN, finding).await {
+                Ok(Ok(outcome)) => outcome?,
                 Ok(Err(panic)) => {
                     let cause = Cause::new("plugin.not_loaded", panic.to_string());
                     return Err(OpenFailure { kind: OpenKind::Panicked, cause });
                 }
                 Err(_elapsed) => {
-                    let text =
-                        format!("the library is not loaded after {longest:?}; restart the engine to free it");
+                    let text = format!(
+                        "the library is not found and loaded after {FOUND_WITHIN:?}; look at the folder it lies in, and restart the engine"
+                    );
                     return Err(OpenFailure { kind: OpenKind::Hung, cause: Cause::new("plugin.hung", text) });
                 }
             };
@@ -137,8 +142,8 @@ impl PluginFactory for FoundPlugin {
     }
 }
 
-/// Whose turn it is to have a library looked for. One at a time by `path`: a library that hangs while it is loaded holds
-/// one thread and no other library, and a thousand sources of one that is loaded need no thousand threads.
+/// Whose turn it is to have a library looked for. One at a time by `path`: a thousand sources of one library that is being loaded
+/// need no thousand threads to wait for it.
 #[derive(Clone, Default)]
 struct Loading {
     turns: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
@@ -152,13 +157,18 @@ impl Loading {
     }
 }
 
-/// The library, and the definition fitted to what it declares; what is worth a look goes to the log. Blocks.
+/// The library, and the definition fitted to what it declares; what is worth a look goes to the log. Blocks, a minute at most.
 pub(crate) fn find(
     definition: &Definition,
     plugins: &Plugins,
-) -> Result<(Arc<Definition>, Arc<Library>), Cause> {
-    let (fitted, library, findings) =
-        definition_check::fitted(definition, plugins).map_err(|errors| cause(&errors))?;
+) -> Result<(Arc<Definition>, Arc<Library>), OpenFailure> {
+    let (fitted, library, findings) = definition_check::fitted(definition, plugins).map_err(|unfit| {
+        let kind = match &unfit {
+            Unfit::NotYet(_) => OpenKind::Passing,
+            Unfit::Refused(_) => OpenKind::Config,
+        };
+        OpenFailure { kind, cause: cause(&unfit.findings()) }
+    })?;
     for finding in &findings {
         let (code, reason) = (finding.code, finding.summary());
         tracing::warn!(source = %definition.key, code, reason, "needs a look");

@@ -7,6 +7,7 @@ mod access;
 mod check;
 mod docs;
 mod dry_run;
+mod hanging;
 mod reload;
 mod run;
 mod service_manager;

@@ -155,6 +155,7 @@ impl Daemon {
     pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(WAIT)).unwrap();
         let length = body.len();
         write!(
             stream,
@@ -174,6 +175,7 @@ impl Daemon {
 
     fn try_get(&self, path: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(WAIT)).ok()?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;

@@ -108,6 +108,6 @@ async fn load(engine: &Engine, definition: Definition) -> Result<(Definition, Ar
     let found = finding
         .await
         .map_err(|cause| Error::runtime("plugin.not_loaded", "the plugin did not load").because(cause))?;
-    let (definition, library, _worth_a_look) = found.map_err(Error::Config)?;
+    let (definition, library, _worth_a_look) = found.map_err(|unfit| Error::Config(unfit.findings()))?;
     Ok((definition, library))
 }

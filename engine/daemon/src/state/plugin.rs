@@ -59,7 +59,7 @@ impl Reader {
     async fn library(&self) -> Result<(Arc<Definition>, Arc<Library>), String> {
         let (definition, plugins) = (self.definition.clone(), self.plugins.clone());
         let finding = tokio::task::spawn_blocking(move || {
-            wiring::find(&definition, &plugins).map_err(|cause| cause.message)
+            wiring::find(&definition, &plugins).map_err(|failure| failure.cause.message)
         });
         finding.await.map_err(|panic| panic.to_string())?
     }

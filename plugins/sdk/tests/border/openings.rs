@@ -1,12 +1,13 @@
 //! Openings that somebody does not want any more, and a library whose loading never ends.
 
+use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use picomq_connector_sdk::ffi::host::{Library, OpenError, OpenRequest};
+use picomq_connector_sdk::ffi::host::{Library, LoadError, OpenError, OpenRequest};
 use tokio::sync::oneshot;
 
-use crate::support::{library, own_copy, own_library, request};
+use crate::support::{example, library, own_copy, own_library, request};
 
 /// A request whose own timeout helps nobody.
 fn patient(config: &str) -> OpenRequest {
@@ -44,19 +45,50 @@ async fn what_is_wanted_opens_as_ever() {
     assert_eq!(source.poll().await.unwrap().len(), 1);
 }
 
+/// A library that hangs in the call that should describe it.
+fn hanging() -> PathBuf {
+    let path = own_copy("broken_hangs").with_file_name("libhangs.so");
+    if !path.exists() {
+        std::fs::copy(example("broken_hangs"), &path).expect("the example was built with this test");
+    }
+    path
+}
+
 #[test]
-fn a_library_that_hangs_while_it_is_loaded_holds_up_no_other_b125() {
-    let hanging = own_copy("broken_hangs");
-    let name = hanging.file_name().unwrap().to_str().unwrap().to_owned();
-    std::thread::Builder::new().name("hangs".to_owned()).spawn(move || Library::load(&hanging)).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !std::fs::read_to_string("/proc/self/maps").unwrap().contains(&name) {
-        assert!(Instant::now() < deadline, "{name} was never mapped");
-        std::thread::yield_now();
+fn a_library_that_hangs_while_it_is_loaded_holds_up_nobody_b125() {
+    let hanging = hanging();
+    let (sender, refused) = mpsc::channel();
+    for within in [Duration::from_secs(1), Duration::from_millis(1), Duration::ZERO] {
+        let (sender, hanging) = (sender.clone(), hanging.clone());
+        std::thread::spawn(move || sender.send(Library::load_within(&hanging, within).map(drop)));
+    }
+    for _ in 0..3 {
+        let error = refused.recv_timeout(Duration::from_secs(60)).unwrap().unwrap_err();
+        assert!(matches!(&error, LoadError::Hung { path, .. } if *path == hanging), "{error:?}");
+        assert!(error.to_string().contains("restart the engine"), "{error}");
     }
 
     let (sender, loaded) = mpsc::channel();
     std::thread::spawn(move || sender.send(Library::load(&own_copy("scripted")).is_ok()));
 
     assert_eq!(loaded.recv_timeout(Duration::from_secs(60)), Ok(true));
+    // One thread is lost, however often it was tried.
+    let names = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = names.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok());
+    assert_eq!(names.filter(|name| name.trim() == "libhangs").count(), 1);
+}
+
+#[test]
+fn everybody_who_waits_for_a_library_is_told_why_it_is_refused() {
+    let path = own_copy("broken_abi");
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let path = path.clone();
+            std::thread::spawn(move || Library::load(&path).map(drop))
+        })
+        .collect();
+    for thread in threads {
+        let error = thread.join().unwrap().unwrap_err();
+        assert!(matches!(error, LoadError::Abi { .. }), "{error:?}");
+    }
 }

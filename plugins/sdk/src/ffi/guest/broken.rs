@@ -9,8 +9,8 @@ pub enum Broken {
     Abi(u32),
     /// Was built with `panic = "abort"`.
     Aborts,
-    /// The call that should answer it never does, on a thread called `hangs`; elsewhere there is none, so that whoever
-    /// lists a folder of these examples comes to an end.
+    /// The call that should answer it never does in a library called `libhangs`; under another name there is none, so that
+    /// whoever lists a folder of these examples comes to an end soon.
     Hangs,
     /// There is none.
     Null,
@@ -28,9 +28,9 @@ pub enum Broken {
 
 /// A descriptor with that fault. Leaked: a descriptor is static.
 pub fn broken(fault: Broken) -> *const Descriptor {
-    // The name as the system knows it: this library has another `std` than the thread.
+    // The thread that loads a library has its name. As the system knows it: this library has another `std` than the thread.
     let thread = std::fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
-    if matches!(fault, Broken::Hangs) && thread.trim() == "hangs" {
+    if matches!(fault, Broken::Hangs) && thread.trim() == "libhangs" {
         loop {
             std::thread::park();
         }

@@ -55,6 +55,25 @@ pub enum LoadError {
         /// Which file.
         path: PathBuf,
     },
+    /// It is still being loaded, and may be for ever.
+    #[error(
+        "{} has not finished loading after {seconds} s: it hangs in its own code; mend it, or leave it out, and restart the engine",
+        path.display()
+    )]
+    Hung {
+        /// Which file.
+        path: PathBuf,
+        /// Since it began.
+        seconds: u64,
+    },
+    /// The system has no thread to load it on.
+    #[error("{} cannot be loaded: the system starts no more threads; raise their limit", path.display())]
+    NoThread {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// Its descriptor does not make sense.
     #[error("{} has a broken descriptor: {what}; build it again with the SDK of this engine", path.display())]
     Broken {

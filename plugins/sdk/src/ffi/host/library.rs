@@ -1,14 +1,15 @@
 //! Plugin libraries: loaded once per real path, checked before anything of them is called, never unloaded.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use libloading::os::unix;
 
 use super::error::LoadError;
 use super::functions::Calls;
+use super::loading;
 use crate::Capabilities;
 use crate::ffi::abi::{ABI, Descriptor, Entry, RawBatch, RawBytes, SYMBOL, capability};
 
@@ -16,8 +17,8 @@ use crate::ffi::abi::{ABI, Descriptor, Entry, RawBatch, RawBytes, SYMBOL, capabi
 /// how to release its batch.
 static LIBRARIES: RwLock<Vec<Arc<Library>>> = RwLock::new(Vec::new());
 
-/// One loading at a time of each real path, so that it is loaded once. A library that hangs in it holds up no other.
-static LOADING: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+/// Loading takes milliseconds from a disk, and may take seconds from a share.
+pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
 
 /// A plugin library that was loaded and fits this engine.
 ///
@@ -50,29 +51,26 @@ pub struct PluginInfo {
 
 impl Library {
     /// The library at `path`: loaded and checked now, or the one this process has since before, whatever the file
-    /// holds by now. It may read from disk for a while; call it on a blocking thread.
+    /// holds by now. It blocks for [`LOADED_WITHIN`] at most.
     ///
     /// # Errors
-    /// A file that is not there, or that does not fit; nothing of it was called but its descriptor.
+    /// A file that is not there, or that does not fit, or does not finish; nothing of it was called but its descriptor.
     pub fn load(path: &Path) -> Result<Arc<Library>, LoadError> {
+        Library::load_within(path, LOADED_WITHIN)
+    }
+
+    /// The same, with another limit. What was begun goes on when the time is over, so that a slow library is there when it is
+    /// asked for again.
+    ///
+    /// # Errors
+    /// As [`load`](Library::load).
+    pub fn load_within(path: &Path, within: Duration) -> Result<Arc<Library>, LoadError> {
         let real =
             path.canonicalize().map_err(|source| LoadError::NotFound { path: path.to_owned(), source })?;
-        let known = || all().into_iter().find(|library| library.path == real);
-        if let Some(known) = known() {
-            return Ok(known);
+        match known(&real) {
+            Some(known) => Ok(known),
+            None => loading::load(&real, within, first_load),
         }
-        let loading =
-            LOADING.lock().unwrap_or_else(PoisonError::into_inner).entry(real.clone()).or_default().clone();
-        let _loading = loading.lock().unwrap_or_else(PoisonError::into_inner);
-        // Loaded by whoever was first.
-        if let Some(known) = known() {
-            return Ok(known);
-        }
-        let entry = open_file(&real)?;
-        // SAFETY: the symbol has our prefix, so it is the entry of a plugin: without arguments, and its answer is
-        // static or null.
-        let descriptor = unsafe { entry() };
-        Library::register(descriptor, real)
     }
 
     /// Everything loaded so far.
@@ -102,6 +100,23 @@ impl Library {
         libraries.push(Arc::clone(&library));
         Ok(library)
     }
+}
+
+/// On a thread of its own, of each path one at a time.
+fn first_load(real: PathBuf) -> Result<Arc<Library>, LoadError> {
+    // Loaded since it was looked for.
+    if let Some(known) = known(&real) {
+        return Ok(known);
+    }
+    let entry = open_file(&real)?;
+    // SAFETY: the symbol has our prefix, so it is the entry of a plugin: without arguments, and its answer is
+    // static or null.
+    let descriptor = unsafe { entry() };
+    Library::register(descriptor, real)
+}
+
+fn known(real: &Path) -> Option<Arc<Library>> {
+    all().into_iter().find(|library| library.path == real)
 }
 
 fn all() -> Vec<Arc<Library>> {

@@ -8,13 +8,14 @@ mod error;
 mod functions;
 mod instance;
 mod library;
+mod loading;
 mod open;
 mod sink;
 
 pub use batch::{GuestBatch, RecordView};
 pub use error::{CommandError, LoadError, OpenError, PollError, ResolveError};
 pub use instance::{Closed, Instance};
-pub use library::{Library, PluginInfo};
+pub use library::{LOADED_WITHIN, Library, PluginInfo};
 pub use open::OpenRequest;
 pub use sink::{TracingSink, emit};
 

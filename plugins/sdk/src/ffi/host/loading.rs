@@ -1,0 +1,96 @@
+//! Loading a library on a thread of its own: the call that describes it may never end; then that thread is lost, and nobody else.
+//!
+//! Its initialisers are another matter: while they run, the system's loader holds a lock that each new thread needs, so one that
+//! hangs in them stops the whole process. Who loads what he does not trust tries it in a process of its own first.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::error::LoadError;
+use super::library::Library;
+
+/// Those under way, by real path: each is loaded once, however many wait for it.
+static UNDER_WAY: Mutex<BTreeMap<PathBuf, Arc<Loading>>> = Mutex::new(BTreeMap::new());
+
+struct Loading {
+    began: Instant,
+    outcome: Mutex<Outcome>,
+    is_over: Condvar,
+}
+
+enum Outcome {
+    Awaited,
+    Loaded(Arc<Library>),
+    /// Whoever takes the error has it; those who come later try for themselves.
+    Refused(Option<LoadError>),
+}
+
+/// What loads the library at a real path.
+pub(super) type Load = fn(PathBuf) -> Result<Arc<Library>, LoadError>;
+
+/// The library at the real path `path`, once `load` has loaded it; `within` counts from when that began. What takes longer goes
+/// on by itself, and who asks later may find it loaded.
+pub(super) fn load(path: &Path, within: Duration, load: Load) -> Result<Arc<Library>, LoadError> {
+    loop {
+        let loading = under_way(path, load)?;
+        if let Some(outcome) = loading.wait(within) {
+            return outcome;
+        }
+        if loading.is_awaited() {
+            let seconds = loading.began.elapsed().as_secs();
+            return Err(LoadError::Hung { path: path.to_owned(), seconds });
+        }
+    }
+}
+
+/// Joins whoever loads it already, or begins.
+fn under_way(path: &Path, load: Load) -> Result<Arc<Loading>, LoadError> {
+    let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(path) {
+        return Ok(Arc::clone(known));
+    }
+    let loading = Arc::new(Loading {
+        began: Instant::now(),
+        outcome: Mutex::new(Outcome::Awaited),
+        is_over: Condvar::new(),
+    });
+    let (ours, real) = (Arc::clone(&loading), path.to_owned());
+    // By the name of its thread a person sees which library hangs.
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let spawned = thread::Builder::new().name(name).spawn(move || ours.end(&real, load(real.clone())));
+    spawned.map_err(|source| LoadError::NoThread { path: path.to_owned(), source })?;
+    all.insert(path.to_owned(), Arc::clone(&loading));
+    Ok(loading)
+}
+
+impl Loading {
+    fn end(&self, path: &Path, outcome: Result<Arc<Library>, LoadError>) {
+        // First, so that who finds no error left begins anew.
+        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+        let outcome = match outcome {
+            Ok(library) => Outcome::Loaded(library),
+            Err(error) => Outcome::Refused(Some(error)),
+        };
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
+        self.is_over.notify_all();
+    }
+
+    /// `None` when it is not over, or somebody else has the error.
+    fn wait(&self, within: Duration) -> Option<Result<Arc<Library>, LoadError>> {
+        let left = within.saturating_sub(self.began.elapsed());
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.is_over.wait_timeout_while(outcome, left, |now| matches!(now, Outcome::Awaited));
+        match &mut *waited.unwrap_or_else(PoisonError::into_inner).0 {
+            Outcome::Awaited => None,
+            Outcome::Loaded(library) => Some(Ok(Arc::clone(library))),
+            Outcome::Refused(error) => error.take().map(Err),
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        matches!(*self.outcome.lock().unwrap_or_else(PoisonError::into_inner), Outcome::Awaited)
+    }
+}
