@@ -59,14 +59,12 @@ impl Subject {
                 "see `pico-connectors plugins` and the definition's path; then restart the source"
             }
             Subject::UpstreamReachable => {
-                "see that the system it reads is up and lets this user in; it is tried again by itself"
+                "see that the system it reads is up, lets this user in and has what the definition names"
             }
             Subject::RecordsAccepted => {
                 "mend the rule or the record, or say in [errors] what shall become of such records; then restart the source"
             }
-            Subject::BrokerReachable => {
-                "see that the brokers of [kafka] are up and let this user write; it is tried again by itself"
-            }
+            Subject::BrokerReachable => "see that the brokers of [kafka] are up and let this user write",
             Subject::TopicsExist => "create the topic, or set create_topics = true in its block",
             Subject::CheckpointSaved => {
                 "see that the store of [state] takes writes: disk space, owner, mode, the server's answers"
@@ -107,6 +105,8 @@ impl Subject {
 pub(crate) struct Checks {
     engine: [Standing; Subject::ALL.len()],
     plugin: Vec<Check>,
+    /// What the last opening failed for; none when it succeeded.
+    failed_opening: Option<Subject>,
     /// The list as it is shown, made anew only when something changed.
     shown: Arc<[Check]>,
 }
@@ -129,6 +129,7 @@ impl Checks {
         let mut checks = Checks {
             engine: std::array::from_fn(|_| unknown.clone()),
             plugin: Vec::new(),
+            failed_opening: None,
             shown: Arc::new([]),
         };
         checks.show();
@@ -143,11 +144,20 @@ impl Checks {
     /// Takes what the tree said.
     pub(crate) fn event(&mut self, event: &Event, now_ms: u64) {
         match event {
-            Event::Opened { .. } => self.good(&[Subject::PluginLoaded], now_ms),
+            Event::Opened { .. } => {
+                self.good(&[Subject::PluginLoaded], now_ms);
+                // A plugin may open without asking anybody, so an opening proves only what an opening disproved.
+                if let Some(subject) = self.failed_opening.take() {
+                    self.good(&[subject], now_ms);
+                }
+            }
             Event::Polled { .. } => self.good(&[Subject::UpstreamReachable], now_ms),
             Event::Saved { .. } => self.good(&[Subject::CheckpointSaved, Subject::Progress], now_ms),
             Event::Probed { has_landed: true } => self.good(&[Subject::CheckpointSaved], now_ms),
-            Event::OpenFailed(failure) => self.failed(&failure.cause, now_ms),
+            Event::OpenFailed(failure) => {
+                self.failed_opening = Subject::of(failure.cause.code);
+                self.failed(&failure.cause, now_ms);
+            }
             Event::PollFailed { cause, .. }
             | Event::Failed { cause, .. }
             | Event::SaveFailed { cause, .. }

@@ -40,6 +40,7 @@ mod parse_error;
 mod path_in;
 mod plugin_config;
 mod plugin_path;
+mod plugin_refusal;
 mod plugin_schema;
 mod properties;
 mod proto_imports;

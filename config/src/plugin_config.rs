@@ -1,11 +1,13 @@
 //! The plugin's own configuration: opaque to the engine, JSON for the plugin, never printed.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Location, Severity};
+use crate::plugin_refusal;
 use crate::plugin_schema::{self, TableInFile};
 use crate::secret::{Secret, has_password, is_secret_name};
 use crate::tree::to_json;
@@ -40,6 +42,19 @@ impl PluginConfig {
             self.resolved = printed(&resolved);
         }
         findings
+    }
+
+    /// What the plugin itself says against its settings in `file`: at the line of the setting that it names, else at
+    /// the table.
+    pub fn refused(&self, file: &Path, reason: &str) -> Finding {
+        match &self.table {
+            Some(table) => plugin_refusal::finding(table, reason),
+            None => {
+                let location = Location::File(file.to_owned());
+                Finding::new(plugin_refusal::CODE, Severity::Error, location, reason)
+                    .with_path("plugin_config")
+            }
+        }
     }
 
     /// A table without references.

@@ -47,7 +47,10 @@ impl<'s> Fitter<'s> {
         if !has_type(&node, schema) {
             let reason =
                 format!("`{}` must be {}, not {}", place.name(), type_names(schema), node.type_name());
-            cx.add(place, Draft::error("config.wrong_type", reason));
+            let is_bare = matches!(node.value, Raw::Integer(_) | Raw::Float(_) | Raw::Bool(_));
+            let hint = (is_bare && types(schema).contains(&"string"))
+                .then(|| "write it in quotes; a duration with its unit, as in \"10s\"".to_owned());
+            cx.add(place, Draft::error("config.wrong_type", reason).maybe_hint(hint));
             return node;
         }
         check_words(cx, &node, schema, place);
@@ -83,8 +86,14 @@ impl<'s> Fitter<'s> {
         match <[Vec<Finding>; 1]>::try_from(tried) {
             Ok([findings]) => cx.findings.extend(findings),
             Err(_) => {
-                let reason = format!("`{}` fits none of the forms this plugin takes", place.name());
-                cx.add(place, Draft::error("config.wrong_type", reason));
+                let words: Vec<&str> = forms.iter().flat_map(|form| words(self.resolved(form))).collect();
+                let (code, reason) = match words.is_empty() {
+                    true => ("config.wrong_type", "fits none of the forms this plugin takes".to_owned()),
+                    false => {
+                        ("config.unknown_value", format!("must be one of {}", crate::shape::quoted(&words)))
+                    }
+                };
+                cx.add(place, Draft::error(code, format!("`{}` {reason}", place.name())));
             }
         }
         node.clone()
@@ -226,12 +235,17 @@ fn has_type(node: &Node, schema: &Value) -> bool {
     types.is_empty() || name.iter().any(|name| types.contains(name))
 }
 
+/// The texts that a schema names one by one.
+fn words(schema: &Value) -> Vec<&str> {
+    let one = schema.get("const").map(std::slice::from_ref);
+    let several = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
+    several.or(one).into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 fn check_words(cx: &mut Context<'_>, node: &Node, schema: &Value, place: &Place) {
     let (Raw::Text(text) | Raw::Exact(text)) = &node.value else { return };
-    let one = schema.get("const").map(std::slice::from_ref);
-    let Some(words) = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(one) else { return };
-    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-    if !words.contains(&text.as_str()) {
+    let words = words(schema);
+    if !words.is_empty() && !words.contains(&text.as_str()) {
         let reason = format!("`{}` must be one of {}", place.name(), crate::shape::quoted(&words));
         cx.add(place, Draft::error("config.unknown_value", reason));
     }

@@ -58,15 +58,15 @@ fn what_does_not_fit_is_found_with_its_line() {
     insta::assert_snapshot!(said(text), @r#"
     config.missing_field 4:1 plugin_config: `url` is missing, the plugin needs it
     config.unknown_field 5:1 plugin_config.urll: this plugin has no setting `urll` (did you mean `url`?)
-    config.wrong_type 6:7 plugin_config.pin: `pin` must be a string, not an integer
+    config.wrong_type 6:7 plugin_config.pin: `pin` must be a string, not an integer (write it in quotes; a duration with its unit, as in "10s")
     config.out_of_range 7:9 plugin_config.count: `count` must be at least 0
     config.wrong_type 8:9 plugin_config.ratio: `ratio` must be a number, not a string
     config.wrong_type 9:6 plugin_config.on: `on` must be true or false, not an integer
     config.out_of_range 10:9 plugin_config.range: `range` has 1 elements, the plugin takes 2
-    config.wrong_type 11:8 plugin_config.mode: `mode` fits none of the forms this plugin takes
+    config.unknown_value 11:8 plugin_config.mode: `mode` must be one of `cdc`, `poll`, `snap`
     config.missing_field 12:9 plugin_config.login: `user` is missing, the plugin needs it
     config.unknown_field 12:11 plugin_config.login.usr: this plugin has no setting `usr` (did you mean `user`?)
-    config.wrong_type 13:14 plugin_config.free.a: `a` must be a string, not an integer
+    config.wrong_type 13:14 plugin_config.free.a: `a` must be a string, not an integer (write it in quotes; a duration with its unit, as in "10s")
     "#);
 }
 

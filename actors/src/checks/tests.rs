@@ -1,4 +1,5 @@
 use super::*;
+use crate::cause::{OpenFailure, OpenKind};
 use crate::lifecycle::{PolledKind, Stage};
 
 fn polled() -> Event {
@@ -97,4 +98,21 @@ fn the_plugins_own_checks_stand_beside_and_are_bounded() {
     checks.reported(own("own_3".to_owned(), ERROR));
     assert_eq!(checks.shown().len(), Subject::ALL.len() + PLUGIN_CHECKS_MAX);
     assert_eq!(errors(&checks), ["own_3"]);
+}
+
+#[test]
+fn an_opening_mends_what_an_opening_broke_and_nothing_that_a_poll_broke() {
+    let mut checks = Checks::new();
+    let cause = Cause::new("plugin.open", "cannot connect");
+    let failure = OpenFailure { kind: OpenKind::Passing, cause: cause.clone() };
+    checks.event(&Event::OpenFailed(failure), 10);
+    assert_eq!(errors(&checks), ["upstream_reachable"]);
+    checks.event(&Event::Opened { number: 0, window: 1 }, 20);
+    assert_eq!(errors(&checks), [""; 0]);
+
+    checks.event(&Event::PollFailed { is_permanent: false, cause }, 30);
+    checks.event(&Event::Opened { number: 0, window: 1 }, 40);
+    assert_eq!(errors(&checks), ["upstream_reachable"], "some plugins ask nobody while they open");
+    checks.event(&Event::Polled { number: 0, kind: PolledKind::Empty, records: 0, bytes: 0 }, 50);
+    assert_eq!(errors(&checks), [""; 0]);
 }

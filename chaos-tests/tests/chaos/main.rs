@@ -8,6 +8,7 @@
 
 mod api;
 mod broker;
+mod check;
 mod dead_letters;
 mod debezium;
 mod debezium_envelope;

@@ -11,16 +11,20 @@ use serde_json::Value;
 
 use crate::error::chain;
 use crate::library;
+use crate::plugin_check;
 use crate::plugins::executable_folder;
 
 /// Everything that would keep this definition from running, and what its plugin would ignore. Loads its library.
 pub(crate) fn findings(definition: &Definition, engine: &Engine) -> Vec<Finding> {
     let mut all = properties(definition, engine);
     all.extend(schemas(definition, engine));
-    all.extend(match fitted(definition, &engine.plugins) {
-        Ok((_, _, findings)) => findings,
-        Err(unfit) => unfit.findings(),
-    });
+    match fitted(definition, &engine.plugins) {
+        Ok((fitted, library, findings)) => {
+            all.extend(findings);
+            all.extend(plugin_check::refusal(&fitted, &library, &engine.limits));
+        }
+        Err(unfit) => all.extend(unfit.findings()),
+    }
     all
 }
 

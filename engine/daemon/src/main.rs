@@ -23,6 +23,7 @@ mod library;
 mod maintain;
 mod make;
 mod output;
+mod plugin_check;
 mod plugins;
 mod process;
 mod reach;

@@ -67,6 +67,11 @@ fn a_file_that_cannot_be_used_is_seen_in_the_list_the_metric_and_the_log_b133() 
     daemon.wait_for("the metric", || reloads(&daemon, "refused"));
     let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
     assert!(log.contains("refused; what ran for it runs on") && log.contains("a.toml:1:"), "{log}");
+
+    folder.write("sources/a.toml", &definition("a", ""));
+    daemon.wait_for("the end of the condition: the file says again what runs", || {
+        sources(&daemon)[0]["conditions"].as_array().unwrap().iter().all(|name| name != "reload_failed")
+    });
 }
 
 #[test]

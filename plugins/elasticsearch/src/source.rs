@@ -30,6 +30,10 @@ impl Source for ElasticsearchSource {
     const NAME: &'static str = "elasticsearch";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
 
+    fn check(config: ElasticsearchConfig, context: &OpenContext) -> Result<(), Error> {
+        config.check(&context.limits).map(drop)
+    }
+
     async fn open(config: ElasticsearchConfig, context: OpenContext) -> Result<ElasticsearchSource, Error> {
         let settings = config.check(&context.limits)?;
         let position = Staged::open(&context, STATE_VERSION, Position::default)?;

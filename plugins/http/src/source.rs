@@ -54,6 +54,10 @@ impl Source for HttpSource {
     const NAME: &'static str = "http";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: true, own_runtime: false };
 
+    fn check(config: HttpConfig, context: &OpenContext) -> Result<(), Error> {
+        config.check(context).map(drop)
+    }
+
     async fn open(config: HttpConfig, context: OpenContext) -> Result<HttpSource, Error> {
         let settings = config.check(&context)?;
         let position = Staged::open(&context, STATE_VERSION, Position::default)?;

@@ -74,6 +74,7 @@ pub(crate) async fn refusal(answer: Answer) -> Error {
         _ if is_missing => Error::NotFound(error.to_string()),
         // InfluxDB 1.13 answers a query that does not compile with 500.
         told @ (Error::Query(_) | Error::Running(_) | Error::EmptyRange) => told,
+        _ if head.status() == 404 => Error::OtherServer(error.to_string()),
         _ if matches!(head.status(), 400 | 422) => Error::Query(head.said(&reason)),
         _ => Error::Asking(error),
     }

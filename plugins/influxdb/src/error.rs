@@ -8,6 +8,9 @@ pub(crate) enum Error {
     /// The database, bucket or organisation is not there; somebody may make it.
     #[error("{0}; make it, or correct the name in the definition")]
     NotFound(String),
+    /// The server does not know the path of the query.
+    #[error("{0}; see whether url is that of InfluxDB, and version (v1, v2, v3) that of this server")]
+    OtherServer(String),
     /// The server says so inside an answer that began well.
     #[error("InfluxDB failed while it answered: {0}")]
     Server(String),
@@ -58,7 +61,9 @@ impl From<Error> for SourceError {
             | Error::EmptyRange
             | Error::Malformed(_)
             | Error::SchemaChanged => SourceError::transient(text),
-            Error::NotFound(_) | Error::Query(_) | Error::Unreadable(_) => SourceError::permanent(text),
+            Error::NotFound(_) | Error::OtherServer(_) | Error::Query(_) | Error::Unreadable(_) => {
+                SourceError::permanent(text)
+            }
             Error::Value(_) => SourceError::serialization(text),
             Error::Asking(error) => error,
         }

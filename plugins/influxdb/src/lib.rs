@@ -22,6 +22,7 @@ mod reader;
 mod render;
 mod selection;
 mod settings;
+mod sign;
 mod source;
 mod time;
 mod window;

@@ -23,6 +23,7 @@ use crate::query::{Query, Span};
 use crate::reader::Reader;
 use crate::selection::{Entry, Page};
 use crate::settings::Settings;
+use crate::sign::Sign;
 use crate::time;
 
 /// A cursor that is so far ahead of our clock passes over what comes with the right time.
@@ -48,6 +49,7 @@ pub struct InfluxSource {
 struct Run {
     cycle: Cycle,
     breaker: Breaker,
+    sign: Sign,
     /// After the batch returned last.
     expected: Option<Position>,
 }
@@ -56,6 +58,10 @@ impl Source for InfluxSource {
     type Config = InfluxConfig;
     const NAME: &'static str = "influxdb";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
+
+    fn check(config: InfluxConfig, context: &OpenContext) -> Result<(), Error> {
+        config.check(&context.limits).map(drop)
+    }
 
     async fn open(config: InfluxConfig, context: OpenContext) -> Result<InfluxSource, Error> {
         let settings = config.check(&context.limits)?;
@@ -68,6 +74,7 @@ impl Source for InfluxSource {
             run: Mutex::new(Run {
                 cycle: Cycle::new(&settings.pace),
                 breaker: Breaker::new(settings.breaker.0, settings.breaker.1),
+                sign: Sign::default(),
                 expected: None,
             }),
             poll_interval: settings.poll_interval,
@@ -128,6 +135,9 @@ impl InfluxSource {
         }
         loop {
             if run.cycle.is_over() {
+                if run.sign.is_owed_after_a_look() {
+                    return Ok(Batch::empty());
+                }
                 run.expected = Some(position.clone());
                 tokio::time::sleep(self.poll_interval).await;
                 run.cycle.restart();
@@ -139,7 +149,10 @@ impl InfluxSource {
             let outcome = self.page(run, &ask, &position).await;
             match outcome {
                 Ok(_) => run.breaker.succeeded(),
-                Err(_) => run.breaker.failed(),
+                Err(_) => {
+                    run.breaker.failed();
+                    run.sign.failed();
+                }
             }
             match outcome? {
                 Step::Deliver(batch, next) => {

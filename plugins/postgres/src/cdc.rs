@@ -181,13 +181,19 @@ impl Cdc {
     /// A slot cannot be read across the time its publication was not there: 13 to 17 refuse, and 18 would pass the changes over.
     fn publication_gone(&self) -> Error {
         Error::Refused(format!(
-            "postgres.publication_missing: the publication `{}` is gone, though the slot `{}` is read with it; what changed \
-             meanwhile is in no publication and cannot be had from the log any more; make the publication again and, since the slot \
+            "postgres.publication_missing: the publication `{}` is gone, though the slot `{}` is read with it, or is younger \
+             than what the slot still has; what changed without it is in no publication and cannot be had from the log any more; make the publication again and, since the slot \
              must be made after it: stop this source, delete its state and run: SELECT pg_drop_replication_slot({});",
             self.settings.publication,
             self.settings.slot,
             quote::literal(&self.settings.slot).trim_start()
         ))
+    }
+
+    /// Of what the server says while it decodes: that a publication was not there at the time of a change is for ever.
+    fn explained(&self, error: Error) -> Error {
+        let is_about_it = error.to_string().contains(&format!("\"{}\"", self.settings.publication));
+        if error.code() == Some("42704") && is_about_it { self.publication_gone() } else { error }
     }
 
     fn report(&self, plan: &Plan) {

@@ -35,6 +35,10 @@ impl Source for PostgresSource {
     const NAME: &'static str = "postgres";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
 
+    fn check(config: PostgresConfig, context: &OpenContext) -> Result<(), Error> {
+        config.check(&context.key, &context.limits).map(drop)
+    }
+
     async fn open(config: PostgresConfig, mut context: OpenContext) -> Result<PostgresSource, Error> {
         let settings = config.check(&context.key, &context.limits)?;
         let given = context.state.as_ref().and_then(offset::of_state).transpose()?;

@@ -33,6 +33,10 @@ impl Source for RandomSource {
     const NAME: &'static str = "random";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
 
+    fn check(config: RandomConfig, context: &OpenContext) -> Result<(), Error> {
+        config.check(&context.limits).map(drop)
+    }
+
     async fn open(config: RandomConfig, context: OpenContext) -> Result<RandomSource, Error> {
         let settings = config.check(&context.limits)?;
         let produced = Staged::open(&context, STATE_VERSION, || Produced { count: 0 })?;

@@ -76,6 +76,14 @@ impl Source for Scripted {
     const NAME: &'static str = "scripted";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: false, own_runtime: false };
 
+    fn check(config: Config, context: &OpenContext) -> Result<(), Error> {
+        assert!(!matches!(config.open, Step::Panic), "while checking");
+        if matches!(config.open, Step::Permanent) {
+            return Err(Error::config(format!("open = \"permanent\": not for {}", context.key)));
+        }
+        Ok(())
+    }
+
     async fn open(mut config: Config, context: OpenContext) -> Result<Scripted, Error> {
         let script = Mutex::new(std::mem::take(&mut config.poll));
         let threads = config.threads.then(Threads::start);

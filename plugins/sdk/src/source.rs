@@ -22,6 +22,17 @@ pub trait Source: Send + Sync + Sized + 'static {
     /// What it can do beyond the minimum.
     const CAPABILITIES: Capabilities = Capabilities { pipelined: false, listener: false, own_runtime: false };
 
+    /// Refuses settings that no [`open`](Source::open) would take, although each has its type: values out of bounds, or
+    /// two that exclude each other. `pico-connectors check` and a reload ask before anything is opened. It asks
+    /// nobody outside; a message that begins with the name of the setting is shown at its line.
+    ///
+    /// # Errors
+    /// [`Error::Config`]: what is wrong, and what would be right.
+    fn check(config: Self::Config, context: &OpenContext) -> Result<(), Error> {
+        let _ = (config, context);
+        Ok(())
+    }
+
     /// Connects, reads the saved state and applies what it says is owed. Called once, before everything else. Past
     /// `open_timeout` its future is dropped, so work that may wait for others belongs in `poll`.
     ///

@@ -163,6 +163,7 @@ impl Reloads {
         last: &mut Last,
     ) -> Result<Plan, Refused> {
         let running = self.running().await?;
+        let shows_refusal = running.iter().any(|source| source.has_reload_failed);
         let prepared = self.prepare(last, running, Texts::Files, trigger.retries_failed()).await;
         let (wanted, plan) = prepared.inspect_err(say_refused)?;
         if expected.is_some_and(|expected| expected != plan.hash) {
@@ -171,7 +172,8 @@ impl Reloads {
         }
         *last = wanted.last(last);
         plan.say(trigger);
-        if plan.is_empty() && trigger == Trigger::Watch {
+        // A file that says again what runs changes nothing, but what was said against it is over.
+        if plan.is_empty() && trigger == Trigger::Watch && !shows_refusal {
             return Ok(plan);
         }
         self.shared.catalog.learn(wanted.definitions());

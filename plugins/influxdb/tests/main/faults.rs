@@ -213,3 +213,34 @@ async fn a_state_of_other_settings_begins_its_group_anew_and_loses_nothing() {
         open(v1(&stub.url(), with(small, json!({ "include_metadata": false }))), state).await.unwrap();
     assert_eq!(read(&other, 30).await.len(), 30);
 }
+
+#[tokio::test]
+async fn a_server_that_is_well_again_is_shown_well_though_nothing_new_is_there() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    // The opening is answered well, the first page fails, and there is never a point.
+    let stub = Stub::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        1 => Reply::json(503, "{}"),
+        _ => Reply::json(200, NOTHING),
+    })
+    .await;
+    let bench = open(v1(&stub.url(), json!({})), None).await.unwrap();
+    assert!(next(&bench).await.is_err());
+
+    let (records, state) = next(&bench).await.unwrap();
+
+    assert_eq!((records.len(), state.is_none()), (0, true), "an empty batch says that the poll was good");
+    assert!(is_quiet(&bench).await, "once is enough");
+}
+
+#[tokio::test]
+async fn a_server_of_another_version_is_told_with_the_settings_to_look_at() {
+    let stub = Stub::start(|_| Reply::json(404, "404 page not found")).await;
+
+    let error = open(v1(&stub.url(), json!({})), None).await.err().unwrap();
+
+    assert!(
+        matches!(error, Error::Permanent(_)) && error.chain().contains("version (v1, v2, v3)"),
+        "{error:?}"
+    );
+}

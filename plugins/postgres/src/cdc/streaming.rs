@@ -41,7 +41,7 @@ impl Cdc {
             Ok(item) => item,
             Err(error) => {
                 run.stream = None;
-                return Err(error.into());
+                return Err(self.explained(error).into());
             }
         };
         let batch = match item {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
 
 mod backfill;
+mod cases;
 mod conformance;
 mod debezium;
 mod maintenance;

@@ -183,6 +183,11 @@ async fn a_server_without_logical_wal_is_told_what_to_run_b057() {
     let database = Database::on(server);
     let text = refusal(config(&database, json!({})), None).await;
     assert!(text.contains("ALTER SYSTEM SET wal_level = logical"), "{text}");
+    // A role without the right would be refused anyway; what has to be mended first is said first.
+    database.sql("CREATE ROLE plain LOGIN PASSWORD 'word'");
+    let url = database.url().replace("postgres:secret", "plain:word");
+    let text = refusal(config(&database, json!({ "connection_string": url })), None).await;
+    assert!(text.contains("ALTER SYSTEM SET wal_level = logical"), "{text}");
 }
 
 #[tokio::test]

@@ -19,6 +19,9 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("numeric", "1e30", "\"1000000000000000000000000000000\""),
     ("numeric", "0.000000000000000000001", "\"0.000000000000000000001\""),
     ("numeric(12,2)", "4200", "\"4200.00\""),
+    ("numeric(12,0)", "4200", "\"4200\""),
+    ("numeric", "183.9382", "\"183.9382\""),
+    ("numeric", "'-Infinity'", "\"-Infinity\""),
     ("money", "-1234.56", "\"-$1,234.56\""),
     ("text", "E'it''s \"x\" \\\\ \\n \\u2028'", "\"it's \\\"x\\\" \\\\ \\n \u{2028}\""),
     ("char(5)", "'ab'", "\"ab   \""),
@@ -47,6 +50,7 @@ const VALUES: &[(&str, &str, &str)] = &[
     ),
     ("int[]", "'[0:1]={7,8}'", "[7,8]"),
     ("int[]", "'{{1,2},{3,4}}'", "[[1,2],[3,4]]"),
+    ("int[]", "'{{NULL,NULL},{NULL,NULL}}'", "[[null,null],[null,null]]"),
     ("float8[]", "ARRAY[0.1, 'NaN']::float8[]", "[0.1,\"NaN\"]"),
     ("box[]", "'{(1,1),(0,0);(2,2),(1,1)}'", "[\"(1,1),(0,0)\",\"(2,2),(1,1)\"]"),
     ("bytea[]", "ARRAY['\\xdead'::bytea]", "[\"3q0=\"]"),
@@ -110,6 +114,24 @@ async fn every_type_is_exact_in_the_snapshot_and_the_stream_under_any_settings_b
         insert(&database, 2);
         let streamed = reading.records(1).await;
         assert!(streamed[0].text.contains(&row(2)), "{version}\n{}\n{}", streamed[0].text, row(2));
+    }
+}
+
+#[tokio::test]
+async fn every_type_is_exact_in_a_poll_under_any_settings_b008_b009_b010_b012_b013_b015_b147() {
+    for version in VERSIONS {
+        let database = Database::new(version);
+        prepare(&database);
+        insert(&database, 1);
+        for setting in HOSTILE {
+            database.sql(&format!("ALTER DATABASE {} SET {setting}", database.name));
+        }
+        let polling =
+            json!({ "connection_string": database.url(), "mode": "polling", "tables": ["everything"] });
+        let mut reading =
+            Reading::open(polling, None).await.unwrap_or_else(|error| panic!("{}", error.chain()));
+        let read = reading.records(1).await;
+        assert!(read[0].text.contains(&row(1)), "{version}\n{}\n{}", read[0].text, row(1));
     }
 }
 

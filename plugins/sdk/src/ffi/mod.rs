@@ -20,6 +20,10 @@ pub const GRACE: Duration = Duration::from_secs(5);
 /// How long the author's `close` may take.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The command of every plugin that holds settings against [`Source::check`](crate::Source::check). A plugin built with
+/// an older SDK does not know it, which says nothing against its settings.
+pub const CHECK: &str = "check";
+
 /// How long a command may take.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 

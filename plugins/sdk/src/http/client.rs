@@ -181,6 +181,10 @@ impl Client {
             let text = format!("the certificate of {place} is not trusted; name its authority with ca_file");
             return Error::permanent(text).with_cause(outbound::reason(error));
         }
+        if tls::is_plain(&error) {
+            let text = format!("{place} speaks no TLS; if that is right, write http:// in its address");
+            return Error::transient(text).with_cause(outbound::reason(error));
+        }
         let text = match (error.is_connect(), error.is_timeout()) {
             (true, _) => format!("cannot connect to {place}"),
             (false, true) => format!("{place} did not answer within {} ms", self.timeout.as_millis()),

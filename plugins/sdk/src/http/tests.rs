@@ -285,3 +285,23 @@ async fn an_unknown_authority_is_refused_until_it_is_named() {
         assert!(matches!(error, Error::Config(_)) && error.chain().contains(wrong), "{error:?}");
     }
 }
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_from_one_that_is_away() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // As servers do with what is no request to them.
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n").await;
+        }
+    });
+    let client = Client::open(settings(&[url])).await.unwrap();
+
+    let error = asked(&client, 9).await.unwrap_err();
+
+    assert!(matches!(error, Error::Transient { .. }) && error.chain().contains("write http://"), "{error:?}");
+}

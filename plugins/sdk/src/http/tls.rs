@@ -48,14 +48,24 @@ fn wrong(key: &str, file: &Path, error: reqwest::Error) -> SourceError {
 
 /// Whether a request failed because the server's certificate is not to be trusted.
 pub(super) fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
+    matches!(fault(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// Whether what answered spoke no TLS.
+pub(super) fn is_plain(error: &(dyn Error + 'static)) -> bool {
+    matches!(fault(error), Some(rustls::Error::InvalidMessage(_)))
+}
+
+/// What TLS has against a connection.
+fn fault<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
-            return true;
+        if let Some(fault) = error.downcast_ref() {
+            return Some(fault);
         }
         // An I/O error shows the error it carries by `get_ref` alone; its `source` is that one's source.
         let carried = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         next = carried.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }
-    false
+    None
 }

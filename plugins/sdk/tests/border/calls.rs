@@ -50,6 +50,20 @@ async fn a_command_answers_json_and_an_unknown_one_is_unknown() {
 }
 
 #[tokio::test]
+async fn settings_are_held_against_what_the_source_takes_without_an_instance() {
+    let checked = async |config: &str| library("scripted").check(request(config)).await;
+    assert!(checked("{}").await.is_ok());
+    let refused = checked(r#"{"open": "permanent"}"#).await;
+    assert!(
+        matches!(&refused, Err(CommandError::Failed(text)) if text.starts_with("open = \"permanent\": not for ")),
+        "{refused:?}"
+    );
+    let wrong = checked(r#"{"open": 7}"#).await;
+    assert!(matches!(&wrong, Err(CommandError::Failed(text)) if text.contains("open")), "{wrong:?}");
+    assert!(matches!(checked(r#"{"open": "panic"}"#).await, Err(CommandError::Panicked(_))));
+}
+
+#[tokio::test]
 async fn a_command_runs_beside_a_poll() {
     let source = scripted(r#"{"poll": ["sleep"]}"#).await.unwrap();
     let poll = source.poll();

@@ -4,8 +4,8 @@ use tokio::time::sleep;
 
 use super::outcome::Outcome;
 use super::panics::{Ended, caught, run as guarded};
-use crate::ffi::COMMAND_TIMEOUT;
 use crate::ffi::abi::outcome;
+use crate::ffi::{CHECK, COMMAND_TIMEOUT};
 use crate::{Error, OpenContext, Source};
 
 /// Reads settings and arguments, and lets the source do it.
@@ -20,6 +20,13 @@ pub(super) async fn run<S: Source>(
         Ok(Err(error)) => return error.into(),
         Err(text) => return Outcome::panicked(text),
     };
+    if name == CHECK {
+        return match caught(|| S::check(config, &context)) {
+            Ok(Ok(())) => Outcome::Json("null".to_owned()),
+            Ok(Err(error)) => error.into(),
+            Err(text) => Outcome::panicked(text),
+        };
+    }
     let arguments = match serde_json::from_str(&arguments) {
         Ok(arguments) => arguments,
         Err(error) => return Error::config("the arguments are not JSON").with_cause(error).into(),

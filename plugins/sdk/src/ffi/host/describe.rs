@@ -9,7 +9,7 @@ use super::error::CommandError;
 use super::library::Library;
 use super::open::OpenRequest;
 use crate::ffi::abi::RawBytes;
-use crate::ffi::{COMMAND_TIMEOUT, GRACE};
+use crate::ffi::{CHECK, COMMAND_TIMEOUT, GRACE};
 
 impl Library {
     /// Starts describing a saved state as JSON. Needs no instance.
@@ -67,6 +67,26 @@ impl Library {
             match timeout(COMMAND_TIMEOUT + GRACE, answer).await {
                 Ok(filed) => answered(filed),
                 Err(_) => Err(CommandError::Failed(super::error::hung("maintain", GRACE))),
+            }
+        }
+    }
+}
+
+impl Library {
+    /// Starts holding the settings of `request` against what the plugin takes, without an instance and without anybody
+    /// outside being asked.
+    ///
+    /// # Errors
+    /// [`CommandError::Failed`]: what is wrong with them. A plugin that cannot say finds nothing.
+    pub fn check(
+        self: &Arc<Self>,
+        request: OpenRequest,
+    ) -> impl Future<Output = Result<(), CommandError>> + Send + use<> {
+        let answer = self.maintain(request, CHECK, "null");
+        async move {
+            match answer.await {
+                Ok(_) | Err(CommandError::Unknown(_)) => Ok(()),
+                Err(error) => Err(error),
             }
         }
     }

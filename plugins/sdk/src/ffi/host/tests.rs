@@ -342,5 +342,6 @@ async fn optional_calls_that_are_missing_are_unknown() {
     assert!(matches!(source.command("any", "{}").await, Err(CommandError::Unknown(_))));
     assert!(matches!(library().describe_state(b"").await, Err(CommandError::Unknown(_))));
     let stopped = library().maintain(request(0), "any", "{}").await;
+    assert!(library().check(request(0)).await.is_ok(), "an older plugin cannot say, which is no fault");
     assert!(matches!(stopped, Err(CommandError::Unknown(_))));
 }
