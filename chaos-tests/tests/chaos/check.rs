@@ -32,11 +32,11 @@ const MISTAKES: [(&str, &str, &str, &str); 10] = [
     ("http", "topic_path = \"p\"\nlisten_addr = \"example.com:80\"", "listen_addr", "127.0.0.1:8088"),
     (
         "postgres",
-        "connection_string = \"postgres://a/b\"\ncapture_operations = []",
+        "mode = \"cdc\"\nconnection_string = \"postgres://me@a/b\"\ncapture_operations = []",
         "capture_operations",
         "leave it out",
     ),
-    ("postgres", "connection_string = \"mysql://a/b\"", "connection_string", "postgres"),
+    ("postgres", "mode = \"cdc\"\nconnection_string = \"mysql://a/b\"", "connection_string", "postgres"),
     ("random", "interval = \"1s\"\nmessages_range = [10, 5]", "messages_range", "10"),
 ];
 
