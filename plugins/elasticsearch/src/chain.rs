@@ -45,6 +45,9 @@ pub(crate) struct Chain {
     pub(crate) settled: Option<Settled>,
     /// Documents of the key that the next page begins with, which come again.
     edge: usize,
+    /// While what lies ahead was delivered already: so many names a page are asked for, and no documents. 0 from the first on that
+    /// was not.
+    names: usize,
     ahead: Option<Ahead>,
 }
 
@@ -106,7 +109,7 @@ impl Chain {
         let after = After::Floor(floor);
         let began = Instant::now();
         let settled = query::settled(settings, &field, None).is_none().then_some(Settled::All);
-        Ok(Chain { way, after, field, documents, began, settled, edge: 0, ahead: None })
+        Ok(Chain { way, after, field, documents, began, settled, edge: 0, names: 0, ahead: None })
     }
 
     /// Decides how to go on after a full first page. `floor` is that of the position reached.
@@ -131,7 +134,7 @@ impl Chain {
                 .into());
             }
             Some(Context::Scroll { .. }) | None => {
-                (self.after, self.edge) = (After::Floor(floor.cloned()), 0);
+                (self.after, self.edge, self.names) = (After::Floor(floor.cloned()), 0, 0);
                 Way::NewScroll
             }
         };
@@ -150,6 +153,24 @@ impl Chain {
         Ok(self)
     }
 
+    /// Looks first for what is new among `known` documents that will come again, by their names alone: far fewer bytes than the
+    /// documents, and most rounds find nothing.
+    pub(crate) fn look_for_news(&mut self, known: usize) {
+        if self.way == Way::First {
+            self.names = known + 1;
+        }
+    }
+
+    /// Whether the next page is one of names.
+    pub(crate) fn is_looking(&self) -> bool {
+        self.names > 0
+    }
+
+    /// Asks for documents from here on.
+    pub(crate) fn stop_looking(&mut self) {
+        self.names = 0;
+    }
+
     /// The request for the next page, `size` new documents at most.
     pub(crate) fn errand(
         &self,
@@ -161,10 +182,17 @@ impl Chain {
         let asked = match self.way {
             Way::NewScroll | Way::Scroll { .. } => size,
             Way::First | Way::Undecided | Way::Plain | Way::Pit { .. } => {
-                (size + self.edge).min((PAGE_DOCUMENTS_MAX as usize).max(self.edge + 1))
+                let wanted = if self.is_looking() { self.names } else { size };
+                (wanted + self.edge).min((PAGE_DOCUMENTS_MAX as usize).max(self.edge + 1))
             }
         };
-        let body = |begin| query::body(settings, &self.field, begin, &self.after, asked);
+        let body = |begin| {
+            let mut body = query::body(settings, &self.field, begin, &self.after, asked);
+            if self.is_looking() {
+                body.insert("_source".into(), false.into());
+            }
+            body
+        };
         let search_after = |own_values| Begin::SearchAfter { own_values };
         let ask = match &self.way {
             Way::First | Way::Undecided | Way::Plain => Ask::Plain(body(search_after(0)).into()),
@@ -193,16 +221,28 @@ impl Chain {
         self.ahead = Some(Ahead(tokio::spawn(host.scope(async move { errand.run(&server).await }))));
     }
 
-    /// Goes on behind `page`, whose keys are `keys`; `is_shared` says that several documents may have one key.
+    /// Goes on behind `page`, whose keys are `keys`.
     pub(crate) fn follow(&mut self, page: &Page<'_>, keys: &[Key], settings: &Settings) {
+        self.go_behind(page, keys, settings);
+        if self.way == Way::First {
+            let is_plain = settings.pagination == Pagination::SearchAfter;
+            self.way = if is_plain { Way::Plain } else { Way::Undecided };
+        }
+    }
+
+    /// Goes on with the first document of `page`, a page of names, that was not delivered; `known` are the keys before it.
+    pub(crate) fn read_behind(&mut self, page: &Page<'_>, known: &[Key], settings: &Settings) {
+        self.go_behind(page, known, settings);
+        self.stop_looking();
+    }
+
+    fn go_behind(&mut self, page: &Page<'_>, keys: &[Key], settings: &Settings) {
         if let Some(last) = keys.last() {
             let is_shared = settings.order.is_tie_shared();
             self.edge = if is_shared { keys.iter().rev().take_while(|key| *key == last).count() } else { 0 };
             self.after = After::Document(last.clone());
         }
         match &mut self.way {
-            Way::First if settings.pagination == Pagination::SearchAfter => self.way = Way::Plain,
-            Way::First => self.way = Way::Undecided,
             Way::Pit { id, .. } => {
                 if let Some(newest) = &page.pit_id {
                     id.clone_from(newest);
@@ -213,7 +253,7 @@ impl Chain {
                     self.way = Way::Scroll { id };
                 }
             }
-            Way::Undecided | Way::Plain => {}
+            Way::First | Way::Undecided | Way::Plain => {}
         }
     }
 

@@ -22,6 +22,20 @@ pub(crate) struct Filled {
     pub(crate) is_cut: bool,
 }
 
+impl Filled {
+    /// Of a page of which everything was delivered before.
+    pub(crate) fn nothing(keys: &[Key]) -> Filled {
+        let reached = keys.last().cloned();
+        Filled { batch: Batch::new(Schema::Json), delivered: Vec::new(), reached, is_cut: false }
+    }
+}
+
+/// The place in the page of the first document that `position` does not know.
+pub(crate) fn first_new(page: &Page<'_>, keys: &[Key], position: &Position) -> Option<usize> {
+    let is_new = |(hit, key): (&Hit<'_>, &Key)| !position.has(key, seen::name(&hit.index, &hit.id));
+    page.hits().iter().zip(keys).position(is_new)
+}
+
 /// The keys of the documents of a page.
 ///
 /// # Errors

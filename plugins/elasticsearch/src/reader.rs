@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use picomq_connector_sdk::{Batch, CheckStatus, Error, Gauge, Host};
+use picomq_connector_sdk::{Batch, CheckStatus, Error, Gauge, Host, Schema};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -120,7 +120,11 @@ impl Reader {
                     );
                 }
                 Err(Fault::TooLarge(why)) => {
-                    inner.size = self.smaller(inner.size, &why)?;
+                    if chain.is_looking() {
+                        chain.stop_looking();
+                    } else {
+                        inner.size = self.smaller(inner.size, &why)?;
+                    }
                     inner.chain = Some(chain).filter(Chain::can_shrink);
                 }
                 Err(Fault::Crowded(error)) => {
@@ -159,6 +163,9 @@ impl Reader {
             head.floor = Some(Key { at: offset_in(offset, field.unit)?, tie: Point::Int(i64::MAX) });
         }
         let mut chain = Chain::new(&self.settings, field, head.floor.clone(), head.documents)?;
+        if head.seen.len() > inner.size / 2 {
+            chain.look_for_news(head.seen.len());
+        }
         if head.seen.len() > SETTLED_MAX / 2 {
             self.settle(&mut chain, head.floor.as_ref()).await?;
         }
@@ -197,17 +204,28 @@ impl Reader {
             );
         }
         let keys = fill::keys(&page, &self.settings.order)?;
+        let is_looking = chain.is_looking();
+        if is_looking && let Some(place) = fill::first_new(&page, &keys, head) {
+            debug!(names = keys.len(), known = place, "something new is there");
+            chain.read_behind(&page, &keys[..place], &self.settings);
+            self.contexts.hold(chain.context());
+            let (batch, position) = (Batch::new(Schema::Json), head.clone());
+            return Ok(Step { batch, position, is_last: false });
+        }
         let is_end = keys.len() < got.asked;
         let is_last = is_end || chain.began.elapsed() > CHAIN_AGE_MAX;
         chain.follow(&page, &keys, &self.settings);
         self.contexts.hold(chain.context());
-        if !is_last && chain.is_decided() {
+        if !is_last && !is_looking && chain.is_decided() {
             let buffer = std::mem::take(&mut inner.spare);
             let errand = chain.errand(&self.server, &self.settings, inner.size, buffer);
             chain.fetch_ahead(&self.host, &self.server, errand);
         }
         let unit = chain.field.unit;
-        let filled = fill::fill(&page, keys, head, unit, &self.settings)?;
+        let filled = match is_looking {
+            true => Filled::nothing(&keys),
+            false => fill::fill(&page, keys, head, unit, &self.settings)?,
+        };
         let is_held = filled.is_cut;
         let (is_end, is_last) = (is_end && !is_held, is_last || is_held);
         let (batch, position) = self.moved(head.clone(), filled, chain, is_end);
@@ -220,7 +238,9 @@ impl Reader {
             };
             inner.next_round = Instant::now() + pause;
         }
-        self.take_back(inner, got);
+        if !is_looking {
+            self.take_back(inner, got);
+        }
         Ok(Step { batch, position, is_last })
     }
 

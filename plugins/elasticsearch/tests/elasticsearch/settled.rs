@@ -1,10 +1,15 @@
 //! What is too young to be settled: late documents may come among it, so it is not passed, however much it is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use picomq_connector_elasticsearch_source::ElasticsearchSource;
+use picomq_connector_sdk::http::stub::{Reply, Stub};
 use picomq_connector_sdk::{CheckStatus, Source};
 use serde_json::{Value, json};
 
-use crate::reading::{Reading, config, distinct};
+use crate::reading::{Reading, config, distinct, with};
+use crate::scrolls::{caps, page};
 use crate::server::{KINDS, Kind, Place, documents};
 
 /// More than are remembered.
@@ -75,4 +80,45 @@ async fn what_is_settled_is_known_of_every_kind_of_field_b094() {
         let mut reading = reading.killed(config).await;
         reading.nothing().await;
     }
+}
+
+/// Of what was delivered and will come again the server is asked for no document.
+#[tokio::test]
+async fn what_was_delivered_is_looked_through_by_name() {
+    let written = Arc::new(AtomicI64::new(40));
+    let there = Arc::clone(&written);
+    let stub = Stub::start(move |asked| {
+        let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+        match (&*asked.method, asked.target.split('?').next().unwrap()) {
+            ("GET", "/docs/_field_caps") => caps(),
+            // With the document named, as asked.
+            ("POST", "/docs/_search") if body["sort"].as_array().is_some_and(|sort| sort.len() > 1) => {
+                let from = body["search_after"][1].as_i64().map_or(0, |sequence| sequence + 1);
+                page(from..(from + body["size"].as_i64().unwrap()).min(there.load(Ordering::Relaxed)), None)
+            }
+            _ => Reply::json(200, r#"{"_shards":{},"hits":{"total":{"value":0},"hits":[]}}"#),
+        }
+    })
+    .await;
+    let base = json!({ "index": "docs", "timestamp_field": "at", "overlap": "10s", "batch_size": 50 });
+    let mut reading = Reading::open(with(&stub.url(), base, json!({})), None).await;
+    assert_eq!(distinct(reading.keys(40).await).len(), 40);
+    reading.nothing().await;
+    let pages = |from: usize| {
+        let asked =
+            stub.asked().into_iter().map(|asked| serde_json::from_slice(&asked.body).unwrap_or_default());
+        asked
+            .filter(|body: &Value| body["size"].as_u64().is_some_and(|size| size > 0))
+            .skip(from)
+            .collect::<Vec<_>>()
+    };
+    let first = pages(0);
+    assert!(first[0]["_source"].is_null() && first.len() > 2, "{first:?}");
+    assert!(first[1..].iter().all(|body| body["_source"] == false && body["size"] == 41), "{first:?}");
+
+    written.store(43, Ordering::Relaxed);
+    assert_eq!(reading.keys(3).await, ["40", "41", "42"]);
+    let later = pages(first.len());
+    let full: Vec<&Value> = later.iter().filter(|body| body["_source"].is_null()).collect();
+    assert_eq!((full.len(), &full[0]["search_after"]), (1, &json!([39, 38])), "{later:?}");
 }
