@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chaos_tests::campaign::{count, seed};
 use chaos_tests::influxdb::{DATABASE, InfluxDb};
@@ -103,7 +103,7 @@ fn a_storm_of_kills_loses_no_point_and_repeats_no_more_than_was_in_flight_b100()
     }
     stop.store(true, Ordering::SeqCst);
     let ledger = writing.join().unwrap();
-    let mut daemon = stage.start();
+    let (mut daemon, begun) = (stage.start(), Instant::now());
     let seen = wait_for("every point in the topic", SETTLED_WITHIN, || {
         let seen = in_topic(&stage, &topic);
         match ledger.iter().filter(|point| !seen.contains_key(*point)).count() {
@@ -115,13 +115,17 @@ fn a_storm_of_kills_loses_no_point_and_repeats_no_more_than_was_in_flight_b100()
         }
     })
     .unwrap();
+    let settled = begun.elapsed().as_secs();
     daemon.terminate();
     assert_eq!(daemon.wait_exit(WITHIN).unwrap().code(), Some(0));
 
     assert_eq!(seen.len(), ledger.len(), "points that nobody wrote");
     let repeats: u64 = seen.values().map(|times| times - 1).sum();
     let most = u64::from(kills) * WINDOW * PAGE;
-    eprintln!("{name}: {} points, {kills} kills, {repeats} repeats of at most {most}", ledger.len());
+    eprintln!(
+        "{name}: {} points, {kills} kills, {repeats} repeats of at most {most}, settled in {settled} s",
+        ledger.len()
+    );
     assert!(repeats <= most, "{repeats} repeats, at most {most}");
     assert!(ledger.len() > 100 * kills as usize / 2, "the writer hardly wrote: {} points", ledger.len());
 }

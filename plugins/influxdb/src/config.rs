@@ -44,7 +44,7 @@ pub struct InfluxConfig {
     /// The wait once everything was read.
     #[serde(default = "poll_interval")]
     pub(crate) poll_interval: String,
-    /// Rows of a page: the value of `$limit`.
+    /// Records of a batch, and rows of a page when it is not behind: then the value of `$limit`.
     #[serde(default = "batch_size")]
     pub(crate) batch_size: u32,
     /// The column with the time: `_time` with Flux, else `time`. No other is taken.
@@ -89,7 +89,7 @@ pub struct InfluxConfig {
     /// For so long.
     #[serde(default = "circuit_breaker_cool_down")]
     pub(crate) circuit_breaker_cool_down: String,
-    /// Points of one time that are too many for a page are read in pieces of so many pages; 0: of one.
+    /// Points of one time that are too many for a batch come in pieces of so many batches; 0: of one.
     #[serde(default = "stuck_batch_cap_factor")]
     pub(crate) stuck_batch_cap_factor: u32,
     /// A line in the log for each page.

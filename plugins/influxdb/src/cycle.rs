@@ -23,6 +23,10 @@ pub(crate) struct Cycle {
     look: Option<Look>,
     /// New rows that no look back was paid with.
     credit: usize,
+    /// Rows of the next page ahead: more and more while it is behind.
+    ahead: usize,
+    /// A look back met more points of one time than it asked for.
+    is_wide: bool,
     /// Credit that is spent on a look back while more waits: little at first, so that one ends before a process that is killed
     /// often does.
     stride: usize,
@@ -56,9 +60,11 @@ impl Cycle {
             is_caught_up: false,
             look: None,
             credit: 0,
+            ahead: pace.room.records,
+            is_wide: false,
             stride: (pace.room.records / 2).max(1),
             is_inclusive: false,
-            group_limit: pace.piece.records as u64 * 2,
+            group_limit: pace.piece.records.max(pace.look.records) as u64 * 2,
             width: WIDTH_FIRST,
             is_over: false,
         }
@@ -77,6 +83,20 @@ impl Cycle {
     /// Begins anew: after a wait, or because batches are read again.
     pub(crate) fn restart(&mut self) {
         (self.low, self.is_caught_up, self.look, self.is_over) = (None, false, None, false);
+    }
+
+    /// A page held nothing but points of one time. Answers whether a larger one is asked for.
+    pub(crate) fn widen(&mut self, page: &Page, ask: &Ask, pace: &Pace) -> bool {
+        let limit = ask.span.limit.unwrap_or(u64::MAX);
+        // Fewer rows: they are large, or the server cut them.
+        if limit >= pace.look.records as u64 || page.facts.rows < limit {
+            return false;
+        }
+        match ask.side {
+            Side::Ahead => self.ahead = pace.look.records,
+            Side::Back => self.is_wide = true,
+        }
+        true
     }
 
     /// The limit cut a group: the next one is larger.
@@ -111,7 +131,7 @@ impl Cycle {
         let until = pace.is_until_now.then(|| now.saturating_add(1));
         let short = low.max(crate::time::MIN).saturating_add(self.width);
         let high = until.map(|until| if pace.has_short_spans { until.min(short) } else { until });
-        ask(Span { low, high, limit: Some(pace.room.records as u64) }, Side::Ahead)
+        ask(Span { low, high, limit: Some(self.ahead as u64) }, Side::Ahead)
     }
 
     /// What is to be looked at again now.
@@ -129,6 +149,7 @@ impl Cycle {
                 self.is_due(position, pace, (low, high)).then_some((low, high, self.credit))?
             }
         };
+        let most = if self.is_wide { pace.look.records } else { most };
         // Its limit is larger than what is known to be there: an answer of just as many rows would count as cut.
         let high = position.window.reach(low, most - most / 8).map_or(high, |reach| reach.min(high));
         Some(Span { low, high: Some(high), limit: Some(most as u64) })
@@ -170,8 +191,11 @@ impl Cycle {
         }
         match (outcome.horizon, want.high) {
             (Some(horizon), _) => {
-                self.width = horizon.saturating_sub(want.low).max(WIDTH_MIN);
                 self.low = Some(horizon);
+                if page.horizon == Some(horizon) {
+                    self.width = horizon.saturating_sub(want.low).max(WIDTH_MIN);
+                    self.grow_page(page, pace);
+                }
             }
             (None, Some(high)) if ask.has_more(None) => {
                 if page.entries.len() * 2 <= want.room.records {
@@ -184,9 +208,16 @@ impl Cycle {
         self.is_caught_up = false;
     }
 
+    /// The next page is twice as large, or as this one if something else than its limit cut it.
+    fn grow_page(&mut self, page: &Page, pace: &Pace) {
+        let (rows, limit) = (page.entries.len(), page.want.room.records);
+        let next = if rows.saturating_mul(2) < limit { rows } else { limit.saturating_mul(2) };
+        self.ahead = next.clamp(pace.room.records, pace.look.records.max(pace.room.records));
+    }
+
     /// Nothing more waits: the window is looked through from its floor to the cursor.
     fn caught_up(&mut self, position: &Position, pace: &Pace) {
-        (self.is_caught_up, self.low) = (true, None);
+        (self.is_caught_up, self.low, self.ahead) = (true, None, pace.room.records);
         let (floor, from) = (position.window.floor(), position.from);
         let look = self.look.take().unwrap_or(Look { low: floor, high: from, is_next: true });
         let low = look.low.max(floor);
@@ -208,7 +239,10 @@ impl Cycle {
                     (self.look, self.is_over) = (None, true);
                 }
             }
+            // What is left of a page was paid with its first part.
+            Some(_) | None if page.facts.rows == 0 => {}
             Some(_) | None => {
+                self.is_wide = false;
                 let rows = usize::try_from(page.facts.rows).unwrap_or(usize::MAX);
                 self.credit = self.credit.saturating_sub(rows);
                 self.stride = self.stride.saturating_mul(2).min(pace.look.records.max(pace.room.records));

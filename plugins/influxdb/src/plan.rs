@@ -7,17 +7,17 @@
 use crate::error::Error;
 use crate::position::{Group, Position};
 use crate::query::Span;
-use crate::selection::{Page, Room, Want};
+use crate::selection::{Entry, Page, Room, Want};
 use crate::window::Seen;
 
 /// How a source reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Of a page.
+    /// Records of a batch, and rows of the first page.
     pub(crate) room: Room,
-    /// Of the largest page that looks back: most of its rows are known.
+    /// Of the largest page: a page is handed over in several batches.
     pub(crate) look: Room,
-    /// Of a piece of a group.
+    /// Records of a batch that holds a piece of a group.
     pub(crate) piece: Room,
     /// Points may come so many nanoseconds late; 0 does not look for them.
     pub(crate) overlap: i64,
@@ -74,17 +74,13 @@ impl Ask {
     /// What is taken of its answer, when `cursor` and `limit` went into it.
     pub(crate) fn want(&self, pace: &Pace, cursor: Option<i64>, limit: Option<u64>) -> Want {
         let group = self.group.as_ref().map(|group| group.after);
-        let room = match (group, self.side) {
-            (Some(_), _) => pace.piece,
-            (None, Side::Ahead) => pace.room,
-            (None, Side::Back) => Room { records: self.records(pace), ..pace.look },
+        let records =
+            self.span.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let room = match group {
+            Some(_) => Room { records: pace.look.records.max(pace.piece.records), ..pace.look },
+            None => Room { records: records.min(pace.look.records), ..pace.look },
         };
         Want { low: self.span.low, high: self.span.high, group, room, limit, cursor }
-    }
-
-    fn records(&self, pace: &Pace) -> usize {
-        let limit = self.span.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        limit.min(pace.look.records)
     }
 
     /// Whether more waits behind the page: it was cut, or asked for a part of what there is.
@@ -135,56 +131,83 @@ pub(crate) fn meaning(page: &Page, is_inclusive: bool) -> Result<Meaning, Error>
     }
 }
 
-/// What a page brings.
+/// What a page brings, or what was left of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Which of its entries are new.
     pub(crate) fresh: Vec<usize>,
+    /// Those from here on are left for the next batch.
+    pub(crate) taken: usize,
     /// Where reading stands after them.
     pub(crate) position: Position,
-    /// Times from here on are left for the next page.
+    /// Times from here on are left, in the page or behind it.
     pub(crate) horizon: Option<i64>,
 }
 
-/// Tells which entries of a page are new, and where reading stands after it.
+/// What goes into one batch.
+#[derive(Debug, Default)]
+struct Cut {
+    fresh: Vec<usize>,
+    read: Vec<Seen>,
+    taken: usize,
+}
+
+/// Takes whole times as long as they fit. Of a time that alone is too much a piece is taken.
+fn cut(page: &Page, position: &Position, pace: &Pace) -> Cut {
+    let mut cut = Cut { taken: page.taken(), ..Cut::default() };
+    let (mut time, mut begin, mut before) = (None, cut.taken, 0);
+    for (index, entry) in page.entries.iter().enumerate().skip(page.taken()) {
+        if time != Some(entry.time) {
+            if cut.fresh.len() >= pace.room.records {
+                return cut;
+            }
+            (time, begin, before) = (Some(entry.time), index, cut.fresh.len());
+        }
+        let seen = Seen::new(entry.time, entry.mark());
+        // What lies before the floor was forgotten meanwhile: it is too late now.
+        let is_known = || entry.time < position.window.floor() || position.window.has(&seen);
+        if entry.time >= position.from || !is_known() {
+            if before > 0 && cut.fresh.len() >= pace.room.records {
+                cut.fresh.truncate(before);
+                cut.read.truncate(before);
+                cut.taken = begin;
+                return cut;
+            }
+            if cut.fresh.len() >= pace.piece.records {
+                return cut;
+            }
+            cut.fresh.push(index);
+            cut.read.push(seen);
+        }
+        cut.taken = index + 1;
+    }
+    cut
+}
+
+/// Tells which entries of a page are new, and where reading stands after as many as a batch holds.
 pub(crate) fn outcome(page: &Page, ask: &Ask, position: &Position, pace: &Pace) -> Outcome {
-    let marks = page.marks();
-    let (mut fresh, mut read) = (Vec::new(), Vec::new());
-    let mut horizon = page.horizon;
-    for (index, (entry, mark)) in page.entries.iter().zip(&marks).enumerate() {
-        let seen = Seen::new(entry.time, *mark);
-        if entry.time < position.from && position.window.has(&seen) {
-            continue;
-        }
-        // A look back takes larger pages than a batch may be: the batch ends between two times.
-        let last = fresh.last().map(|last: &usize| page.entries[*last].time);
-        let is_full = page.want.group.is_none() && fresh.len() >= pace.room.records;
-        if is_full && last.is_some_and(|last| last < entry.time) {
-            horizon = Some(entry.time);
-            break;
-        }
-        fresh.push(index);
-        read.push(seen);
-    }
+    let Cut { fresh, read, taken } = cut(page, position, pace);
+    let (before, after) = page.entries.split_at(taken);
+    let last = before.last();
+    let horizon = after.first().map(|entry| entry.time).or(page.horizon);
     let mut next = position.clone();
-    if page.want.group.is_none() {
-        let is_taken = |entry: &&crate::selection::Entry| horizon.is_none_or(|horizon| entry.time < horizon);
-        let last = page.entries.iter().rev().find(is_taken);
-        next.from = last.map_or(next.from, |last| next.from.max(last.time.saturating_add(1)));
-    } else if page.has_more {
-        let after = marks.last().copied().or(page.want.group.flatten());
-        next.group = Some(Group { time: page.want.low, after });
-    } else {
-        next.group = None;
-        next.from = next.from.max(page.want.low.saturating_add(1));
+    let is_split = last.zip(after.first()).is_some_and(|(last, after)| last.time == after.time);
+    let is_open = is_split || (page.want.group.is_some() && page.has_more);
+    let group = is_open.then(|| Group {
+        time: last.map_or(page.want.low, |last| last.time),
+        after: last.map(Entry::mark).or(page.want.group.flatten()),
+    });
+    if group.is_none() {
+        let end = page.want.group.map(|_| page.want.low).or(last.map(|last| last.time));
+        next.from = end.map_or(next.from, |end| next.from.max(end.saturating_add(1)));
     }
+    next.group = group;
     remember(&mut next, &read, pace);
     move_floor(&mut next, position.from, ask, horizon, pace);
     // Late points of a group that is forgotten cannot be told from those read before: they are too late now.
-    if page.want.low < position.from && next.window.floor() > page.want.low {
-        next.group = None;
-    }
-    Outcome { fresh, position: next, horizon }
+    let floor = next.window.floor();
+    next.group = next.group.filter(|group| group.time >= position.from || group.time >= floor);
+    Outcome { fresh, taken, position: next, horizon }
 }
 
 /// The position from which the points of `time`, too many for a page, are read. What lies before them is complete.
@@ -217,8 +240,9 @@ fn move_floor(next: &mut Position, before: i64, ask: &Ask, horizon: Option<i64>,
                 next.loose = next.loose.max(next.from);
             }
             // A short span that was not cut may be the last one with points: then they must be known after a restart.
-            next.is_behind = ask.group.is_none() && horizon.is_some();
-            if ask.group.is_none() && ask.has_more(horizon) && next.is_settled() {
+            let is_whole = ask.group.is_none() && next.group.is_none();
+            next.is_behind = is_whole && horizon.is_some();
+            if is_whole && ask.has_more(horizon) && next.is_settled() {
                 next.window.raise(pace.last_look(next.from, ask.at));
             }
         }

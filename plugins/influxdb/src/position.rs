@@ -47,7 +47,7 @@ struct Saved {
     group: Option<Group>,
     /// A state of before has none: then nothing is remembered.
     #[serde(default)]
-    window: Window,
+    window: Option<Window>,
     fingerprint: u64,
 }
 
@@ -55,14 +55,15 @@ impl From<Position> for Saved {
     fn from(position: Position) -> Saved {
         let is_lean = position.is_behind && position.is_settled();
         let Position { from, group, window, fingerprint, .. } = position;
-        Saved { from, group, window: if is_lean { Window::from(from) } else { window }, fingerprint }
+        let window = if is_lean { Window::from(from) } else { window };
+        Saved { from, group, window: Some(window), fingerprint }
     }
 }
 
 impl From<Saved> for Position {
     fn from(saved: Saved) -> Position {
         let Saved { from, group, window, fingerprint } = saved;
-        let window = if window.floor() > from { Window::from(from) } else { window };
+        let window = window.unwrap_or(Window::from(from));
         Position { group, window, ..Position::fresh(from, fingerprint) }
     }
 }

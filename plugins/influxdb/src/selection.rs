@@ -53,6 +53,8 @@ pub(crate) struct Entry {
     pub(crate) time: i64,
     pub(crate) digest: Digest,
     pub(crate) is_exact: bool,
+    /// Which of the rows of its time that are equal to it it is.
+    occurrence: u32,
     start: usize,
     payload: usize,
     key: usize,
@@ -100,6 +102,8 @@ struct Table {
 pub(crate) struct Page {
     pub(crate) want: Want,
     pub(crate) entries: Vec<Entry>,
+    /// So many of them were delivered with earlier batches.
+    taken: usize,
     arena: Vec<u8>,
     /// Times from here on may be incomplete.
     pub(crate) horizon: Option<i64>,
@@ -154,6 +158,7 @@ impl Selection {
             time,
             digest,
             is_exact: self.draft.is_exact,
+            occurrence: 0,
             start: self.arena.len(),
             payload: self.draft.payload.len(),
             key: self.draft.key.len(),
@@ -183,9 +188,11 @@ impl Selection {
             let complete = self.entries.partition_point(|entry| entry.time < horizon);
             self.entries.truncate(complete);
         }
+        count(&mut self.entries, self.want.group.flatten());
         Ok(Page {
             want: self.want,
             entries: self.entries,
+            taken: 0,
             arena: self.arena,
             horizon: self.horizon,
             has_more: self.ceiling.is_some(),
@@ -289,6 +296,17 @@ impl Selection {
     }
 }
 
+/// Counts rows that are equal, in the order of time and digest; `after` is the one before the first.
+fn count(entries: &mut [Entry], after: Option<Mark>) {
+    let mut before: Option<(i64, Mark)> = None;
+    for entry in entries {
+        let mark = before.filter(|(time, _)| *time == entry.time).map_or(after, |(_, mark)| Some(mark));
+        let equal = mark.filter(|mark| mark.digest == entry.digest);
+        entry.occurrence = equal.map_or(0, |mark| mark.occurrence.saturating_add(1));
+        before = Some((entry.time, entry.mark()));
+    }
+}
+
 impl Draft {
     /// Of payload and series, told apart by the length of the first.
     fn digest(&self) -> Digest {
@@ -307,6 +325,10 @@ impl Draft {
 }
 
 impl Entry {
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { digest: self.digest, occurrence: self.occurrence }
+    }
+
     /// What it takes in a batch at most: its key stands there twice, as such and in the id.
     pub(crate) fn bytes(&self) -> usize {
         self.payload + 2 * self.key + ID_BYTES_MAX
@@ -336,22 +358,16 @@ impl Page {
         &self.arena[start..start + entry.key]
     }
 
-    /// Of each entry, which of the rows equal to it it is.
-    pub(crate) fn marks(&self) -> Vec<Mark> {
-        let after = self.want.group.flatten();
-        let mut marks: Vec<Mark> = Vec::with_capacity(self.entries.len());
-        for (index, entry) in self.entries.iter().enumerate() {
-            let before = index.checked_sub(1).map(|before| (self.entries[before].time, marks[before]));
-            let occurrence = match (before, after) {
-                (Some((time, mark)), _) if time == entry.time && mark.digest == entry.digest => {
-                    mark.occurrence.saturating_add(1)
-                }
-                (_, Some(after)) if after.digest == entry.digest => after.occurrence.saturating_add(1),
-                _ => 0,
-            };
-            marks.push(Mark { digest: entry.digest, occurrence });
-        }
-        marks
+    /// Where the entries begin that are left.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Leaves the entries from this one on for later. Answers whether there are any.
+    pub(crate) fn take(&mut self, until: usize) -> bool {
+        self.taken = until;
+        self.facts.rows = 0;
+        self.taken < self.entries.len()
     }
 
     /// The engine takes no batch larger than `most`.

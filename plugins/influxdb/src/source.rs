@@ -52,6 +52,8 @@ struct Run {
     sign: Sign,
     /// After the batch returned last.
     expected: Option<Position>,
+    /// What is left of a page that is more than a batch.
+    kept: Option<Answered>,
 }
 
 impl Source for InfluxSource {
@@ -76,6 +78,7 @@ impl Source for InfluxSource {
                 breaker: Breaker::new(settings.breaker.0, settings.breaker.1),
                 sign: Sign::default(),
                 expected: None,
+                kept: None,
             }),
             poll_interval: settings.poll_interval,
             batch_bytes_max: settings.batch_bytes_max,
@@ -87,7 +90,8 @@ impl Source for InfluxSource {
             is_rewound: AtomicBool::new(false),
         };
         let from = source.head().from;
-        source.reader.probe(&probe(from), open_retry).await?;
+        let is_bare = source.reader.query.is_generated() && source.reader.form.payload.is_none();
+        source.reader.probe(&probe(from, is_bare), open_retry).await?;
         info!(from = time::text(from), "influxdb source opened");
         Ok(source)
     }
@@ -116,12 +120,23 @@ impl Source for InfluxSource {
     }
 }
 
-/// Where a page leads.
+/// A page, and what it answers.
+#[derive(Debug)]
+struct Answered {
+    page: Page,
+    ask: Ask,
+}
+
+/// Where an answer leads.
 enum Step {
+    /// Rows that are not delivered yet.
+    Take(Box<Answered>),
     /// These rows are next; there may be none when only the position is to be saved.
     Deliver(Batch, Box<Position>),
     /// None; from here on.
     GoOn(Box<Position>),
+    /// None, and that is to be seen.
+    Rest,
 }
 
 impl InfluxSource {
@@ -132,75 +147,94 @@ impl InfluxSource {
         let is_rewound = self.is_rewound.swap(false, Ordering::SeqCst);
         if is_rewound || run.expected.take().is_some_and(|expected| expected != position) {
             run.cycle.restart();
+            run.kept = None;
         }
+        let mut kept = run.kept.take().map(Box::new);
         loop {
-            if run.cycle.is_over() {
-                if run.sign.is_owed_after_a_look() {
-                    return Ok(Batch::empty());
-                }
-                run.expected = Some(position.clone());
-                tokio::time::sleep(self.poll_interval).await;
-                run.cycle.restart();
-            }
-            tokio::time::sleep(run.breaker.left()).await;
-            self.reader.client.ready(&self.interrupt).await?;
-            let (now, pace) = (time::now(), self.reader.pace);
-            let ask = run.cycle.next(&position, &pace, self.reader.query.is_generated(), now);
-            let outcome = self.page(run, &ask, &position).await;
-            match outcome {
-                Ok(_) => run.breaker.succeeded(),
-                Err(_) => {
-                    run.breaker.failed();
-                    run.sign.failed();
-                }
-            }
-            match outcome? {
+            let step = match kept.take() {
+                Some(answered) => self.take(run, *answered, &position),
+                None => self.ask(run, &position).await?,
+            };
+            match step {
+                Step::Take(answered) => kept = Some(answered),
+                Step::Rest => return Ok(Batch::empty()),
                 Step::Deliver(batch, next) => {
                     run.expected = Some((*next).clone());
                     return self.staged.stage(batch, *next);
                 }
-                Step::GoOn(next) => position = *next,
+                Step::GoOn(next) => {
+                    position = *next;
+                    kept = run.kept.take().map(Box::new);
+                }
             }
         }
     }
 
-    async fn page(&self, run: &mut Run, ask: &Ask, position: &Position) -> Result<Step, Error> {
-        let page = self.reader.read(ask).await?;
-        page.check(self.batch_bytes_max)?;
-        match plan::meaning(&page, ask.is_inclusive)? {
-            Meaning::Rows => {}
+    /// Asks the next question, after the wait that is due.
+    async fn ask(&self, run: &mut Run, position: &Position) -> Result<Step, Error> {
+        if run.cycle.is_over() {
+            if run.sign.is_owed_after_a_look() {
+                return Ok(Step::Rest);
+            }
+            run.expected = Some(position.clone());
+            tokio::time::sleep(self.poll_interval).await;
+            run.cycle.restart();
+        }
+        tokio::time::sleep(run.breaker.left()).await;
+        self.reader.client.ready(&self.interrupt).await?;
+        let (now, pace) = (time::now(), &self.reader.pace);
+        let ask = run.cycle.next(position, pace, self.reader.query.is_generated(), now);
+        let page = self.page(&ask).await;
+        match page {
+            Ok(_) => run.breaker.succeeded(),
+            Err(_) => {
+                run.breaker.failed();
+                run.sign.failed();
+            }
+        }
+        let (page, meaning) = page?;
+        let mut next = Box::new(position.clone());
+        match meaning {
+            Meaning::Rows => return Ok(Step::Take(Box::new(Answered { page, ask }))),
             Meaning::Group(time) => {
                 debug!(time = time::text(time), "more points of one time than a page holds");
-                let next = plan::begun(time, ask, position, &self.reader.pace);
-                return Ok(Step::GoOn(Box::new(next)));
+                if !run.cycle.widen(&page, &ask, pace) {
+                    *next = plan::begun(time, &ask, position, pace);
+                }
             }
-            Meaning::Inclusive => {
-                run.cycle.is_inclusive = true;
-                return Ok(Step::GoOn(Box::new(position.clone())));
-            }
-            Meaning::Short => {
-                run.cycle.grow()?;
-                return Ok(Step::GoOn(Box::new(position.clone())));
-            }
+            Meaning::Inclusive => run.cycle.is_inclusive = true,
+            Meaning::Short => run.cycle.grow()?,
         }
+        Ok(Step::GoOn(next))
+    }
+
+    async fn page(&self, ask: &Ask) -> Result<(Page, Meaning), Error> {
+        let page = self.reader.read(ask).await?;
+        page.check(self.batch_bytes_max)?;
+        let meaning = plan::meaning(&page, ask.is_inclusive)?;
+        debug!(rows = page.facts.rows, "page read");
+        Ok((page, meaning))
+    }
+
+    /// As much of an answer as a batch holds; the rest is kept.
+    fn take(&self, run: &mut Run, answered: Answered, position: &Position) -> Step {
+        let Answered { mut page, mut ask } = answered;
         let pace = &self.reader.pace;
-        let outcome = plan::outcome(&page, ask, position, pace);
-        run.cycle.moved(&page, ask, &outcome, pace);
+        let outcome = plan::outcome(&page, &ask, position, pace);
+        run.cycle.moved(&page, &ask, &outcome, pace);
         let batch = self.batch(&page, &outcome.fresh);
         self.report(&run.cycle, &outcome, ask.at);
-        let next = outcome.position;
-        debug!(rows = page.facts.rows, records = batch.len(), "page read");
+        let next = Box::new(outcome.position);
         if self.is_verbose {
-            info!(
-                rows = page.facts.rows,
-                records = batch.len(),
-                read_before = time::text(next.from),
-                "page read"
-            );
+            let (rows, records) = (page.facts.rows, batch.len());
+            info!(rows, records, read_before = time::text(next.from), "page read");
         }
-        let is_saved = !batch.is_empty() || run.cycle.is_worth_saving(ask, position, &next);
-        let next = Box::new(next);
-        Ok(if is_saved { Step::Deliver(batch, next) } else { Step::GoOn(next) })
+        let is_saved = !batch.is_empty() || run.cycle.is_worth_saving(&ask, position, &next);
+        if page.take(outcome.taken) {
+            ask.span.low = outcome.horizon.unwrap_or(ask.span.low);
+            run.kept = Some(Answered { page, ask });
+        }
+        if is_saved { Step::Deliver(batch, next) } else { Step::GoOn(next) }
     }
 
     fn batch(&self, page: &Page, fresh: &[usize]) -> Batch {
@@ -279,10 +313,13 @@ async fn reader(settings: Settings) -> Result<Reader, Error> {
     })
 }
 
-/// A question of one row.
-fn probe(from: i64) -> Ask {
-    let span = Span { low: from, high: Some(time::now().saturating_add(1)), limit: Some(1) };
+/// A question of one row. A measurement, all of whose columns are taken, is asked for its earliest time, where hardly ever anything
+/// lies: a server may take seconds to look for the first row of a hundred thousand series.
+fn probe(from: i64, is_bare: bool) -> Ask {
     let at = time::now();
+    let low = if is_bare { time::MIN.saturating_add(1) } else { from };
+    let high = if is_bare { low.saturating_add(1) } else { at.saturating_add(1) };
+    let span = Span { low, high: Some(high), limit: Some(1) };
     Ask { span, group: None, side: Side::Ahead, is_inclusive: false, at, since: at }
 }
 

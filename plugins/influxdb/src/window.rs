@@ -62,13 +62,6 @@ struct Slot {
     names: Vec<u64>,
 }
 
-/// Before any state: later than every cursor, so that nothing is taken for remembered.
-impl Default for Window {
-    fn default() -> Window {
-        Window::from(i64::MAX)
-    }
-}
-
 impl Window {
     /// Nothing is remembered, and only from here on it will be.
     pub(crate) fn from(floor: i64) -> Window {

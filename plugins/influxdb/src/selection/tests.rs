@@ -108,7 +108,7 @@ fn pieces(rows: &[String], room: Room, seed: u64) -> Vec<String> {
         let page = select(Want { room, ..group(7, after) }, &[&table]);
         assert!(page.entries.len() <= room.records);
         all.extend(texts(&page));
-        after = page.marks().last().copied().or(after);
+        after = page.entries.last().map(Entry::mark).or(after);
         if !page.has_more {
             return all;
         }
