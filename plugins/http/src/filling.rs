@@ -16,11 +16,11 @@ use crate::spool::{Spool, SpoolError, Writer};
 const GROUP_BYTES_MAX: usize = 4 << 20;
 /// After a write that failed, before posts are taken again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Within so much for each post of a group their senders can have posted again: a group is not begun earlier, or every
-/// sync would serve a few of them only, and syncs would take the time of posts.
-const REST_PER_POST: Duration = Duration::from_micros(30);
-/// The longest rest. On a slow disk the sync itself takes longer, and there is none.
-const REST_MAX: Duration = Duration::from_millis(1);
+/// What a post takes at full speed: within so much for each post of a group their senders can have posted again. A group
+/// is not begun earlier, or every sync would serve a few of them only, and syncs would take the time of posts.
+const REST_PER_POST: Duration = Duration::from_micros(10);
+/// The longest rest. Where a sync takes longer there is none.
+const REST_MAX: Duration = Duration::from_micros(300);
 
 /// The one that fills the spool.
 struct Filling {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_post_alone_is_followed_at_once_and_many_wait_a_millisecond_at_most() {
+    fn a_post_alone_is_followed_at_once_and_many_soon() {
         assert_eq!((rest(0), rest(1)), (Duration::ZERO, Duration::ZERO));
         assert!(rest(2) > Duration::ZERO && rest(2) < rest(8) && rest(8) < REST_MAX);
         for many in [64, 10_000, usize::MAX] {

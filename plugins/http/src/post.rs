@@ -35,6 +35,8 @@ pub struct Headers(Vec<u8>);
 pub struct NotAPost;
 
 const VERSION: u8 = 1;
+/// What the headers about a post take.
+const HEADERS_BYTES: usize = 256;
 const HAS_KEY: u8 = 1;
 const HAS_ID: u8 = 2;
 const HAS_DIGEST: u8 = 4;
@@ -43,6 +45,10 @@ impl Headers {
     /// Adds one. A name longer than 64 KiB or a value longer than 4 GiB cannot come out of an HTTP head.
     pub fn push(&mut self, name: &str, value: &[u8]) {
         let name = &name.as_bytes()[..name.len().min(usize::from(u16::MAX))];
+        if self.0.is_empty() {
+            // Those of this source, in one piece.
+            self.0.reserve(HEADERS_BYTES);
+        }
         self.0.extend_from_slice(&u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
         self.0.extend_from_slice(name);
         put(&mut self.0, value);

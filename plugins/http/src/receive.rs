@@ -32,17 +32,30 @@ const DRAINED_WITHIN: Duration = Duration::from_secs(1);
 /// A source that is not polled, or whose batch fails, for so long makes `/health` say so.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(60);
 
-/// When a request arrived.
+/// The other side of a connection.
+pub(crate) struct Peer {
+    address: SocketAddr,
+    /// As records say it: written once, and not for each of them.
+    text: String,
+}
+
+impl Peer {
+    pub(crate) fn new(address: SocketAddr) -> Peer {
+        Peer { address, text: address.to_string() }
+    }
+}
+
+/// From where and when a request came.
 #[derive(Clone, Copy)]
-struct Arrival {
-    from: SocketAddr,
+struct Arrival<'a> {
+    from: &'a Peer,
     unix: Duration,
 }
 
 /// Answers one request to a listener with these sources.
 pub(crate) async fn answer(
     desks: &[Arc<Desk>],
-    from: SocketAddr,
+    from: &Peer,
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -78,7 +91,7 @@ struct Posting<'a> {
     desk: &'a Arc<Desk>,
     target: &'a Target,
     headers: &'a HeaderMap,
-    arrival: Arrival,
+    arrival: Arrival<'a>,
 }
 
 impl Posting<'_> {
@@ -237,7 +250,7 @@ impl Posting<'_> {
             if let Some(name) = &self.target.name {
                 headers.push("picomq.http.endpoint", name.as_bytes());
             }
-            headers.push("picomq.http.remote_addr", self.arrival.from.to_string().as_bytes());
+            headers.push("picomq.http.remote_addr", self.arrival.from.text.as_bytes());
             headers.push("picomq.http.received_at", self.arrival.unix.as_micros().to_string().as_bytes());
         }
         for name in &settings.forwarded {
@@ -256,12 +269,12 @@ impl Posting<'_> {
     }
 
     fn unauthorized(&self, refused: auth::Refused) -> Answer {
-        tracing::debug!(path = self.target.path, from = %self.arrival.from, reason = %refused, "post refused");
+        tracing::debug!(path = self.target.path, from = %self.arrival.from.address, reason = %refused, "post refused");
         Answer::Unauthorized
     }
 }
 
-impl Arrival {
+impl Arrival<'_> {
     fn seconds(&self) -> i64 {
         i64::try_from(self.unix.as_secs()).unwrap_or(i64::MAX)
     }

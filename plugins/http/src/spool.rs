@@ -14,7 +14,7 @@ mod writer;
 pub(crate) use opening::{Opened, Opening, leftovers};
 pub(crate) use reader::Room;
 pub(crate) use store::Spool;
-pub(crate) use writer::Writer;
+pub(crate) use writer::{ROOM_BYTES, Writer};
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::pace::{Pace, Paced};
+use super::pace::{Pace, Paced, Patience};
 use super::{Desks, read};
-use crate::receive;
+use crate::receive::{self, Peer};
 use crate::settings::Listening;
 
 /// After an accept that failed, such as for want of file descriptors.
@@ -107,18 +107,21 @@ impl Shared {
         from: SocketAddr,
     ) {
         let Listening { head_bytes_max, header_timeout, idle_timeout, .. } = self.listening;
-        let pace = Arc::new(Pace::default());
-        let stream = Paced::new(stream, Arc::clone(&pace), header_timeout);
+        let (pace, peer) = (Arc::new(Pace::default()), Peer::new(from));
+        let patience = Patience { head: header_timeout, idle: idle_timeout };
+        let (stream, peer) = (Paced::new(stream, Arc::clone(&pace), patience), &peer);
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            let (desks, pace) = (read(&self.desks), Arc::clone(&pace));
+            // From here on and not from the first step of the answer: hyper looks for more to read before that, and what
+            // it finds is no head that is late.
+            let (desks, busy) = (read(&self.desks), pace.busy());
             async move {
-                let _busy = pace.busy();
-                Ok::<_, Infallible>(receive::answer(&desks, from, request).await)
+                let answer = receive::answer(&desks, peer, request).await;
+                drop(busy);
+                Ok::<_, Infallible>(answer)
             }
         });
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(idle_timeout)
+            .header_read_timeout(None)
             .max_header_size(head_bytes_max)
             .max_buf_size(head_bytes_max.max(BUFFER_BYTES))
             .serve_connection(TokioIo::new(stream), service);

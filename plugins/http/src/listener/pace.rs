@@ -1,5 +1,5 @@
-//! A connection whose other side must keep moving: a request head that was begun must be whole in time, and what is
-//! written must be taken. Bodies have a limit of their own, and a connection without a request hyper's.
+//! A connection whose other side must keep moving: there must be a request now and then, a head that was begun must be
+//! whole in time, and what is written must be taken. Bodies have a limit of their own.
 
 use std::io;
 use std::pin::Pin;
@@ -42,24 +42,57 @@ impl Drop for Busy {
     }
 }
 
+/// How long the other side may take.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// For the rest of a head that was begun.
+    pub(super) head: Duration,
+    /// Without a request; up to a quarter more.
+    pub(super) idle: Duration,
+}
+
 /// A stream under this rule.
 pub(super) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
-    head_within: Duration,
+    patience: Patience,
     /// Requests whose head was whole, as far as known here.
     started: usize,
-    /// When the first byte of a head came.
-    head_began: Option<Instant>,
-    /// Runs from then on, once the rest is waited for: most heads come in one piece and need no timer.
-    head: Option<Pin<Box<Sleep>>>,
+    head: Head,
+    /// Runs from [`Head::Since`] on, once the rest is waited for: most heads come in one piece and need no timer.
+    late: Option<Pin<Box<Sleep>>>,
+    idle: Idle,
     /// Runs while nothing can be written.
     write: Option<Pin<Box<Sleep>>>,
 }
 
+/// How far the next head is.
+#[derive(Clone, Copy)]
+enum Head {
+    Absent,
+    /// Something was read; most often that was all of it, and nobody need look at a clock.
+    Begun,
+    /// Something was read, and more is asked for since then.
+    Since(Instant),
+}
+
+/// One timer for the life of a connection: set again for each request it would cost more than small requests do. It
+/// runs for a quarter of the patience, and four in a row without a request end the connection.
+struct Idle {
+    quarter: Pin<Box<Sleep>>,
+    /// Those that passed since the last request.
+    passed: u32,
+    /// The count of requests when the present one began.
+    started: usize,
+}
+
+const QUARTERS: u32 = 4;
+
 impl<S> Paced<S> {
-    pub(super) fn new(stream: S, pace: Arc<Pace>, head_within: Duration) -> Paced<S> {
-        Paced { stream, pace, head_within, started: 0, head_began: None, head: None, write: None }
+    pub(super) fn new(stream: S, pace: Arc<Pace>, patience: Patience) -> Paced<S> {
+        let quarter = Box::pin(sleep(patience.idle / QUARTERS));
+        let idle = Idle { quarter, passed: 0, started: 0 };
+        Paced { stream, pace, patience, started: 0, head: Head::Absent, late: None, idle, write: None }
     }
 
     fn written<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -69,6 +102,20 @@ impl<S> Paced<S> {
         }
         let wait = self.write.get_or_insert_with(|| Box::pin(sleep(WRITE_WITHIN)));
         wait.as_mut().poll(context).map(|()| Err(too_slow()))
+    }
+
+    /// Ready once there was no request for too long.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Idle { quarter, passed, started } = &mut self.idle;
+        while quarter.as_mut().poll(context).is_ready() {
+            *passed = if *started == self.started { *passed + 1 } else { 0 };
+            *started = self.started;
+            if *passed >= QUARTERS {
+                return Poll::Ready(());
+            }
+            quarter.as_mut().reset(Instant::now() + self.patience.idle / QUARTERS);
+        }
+        Poll::Pending
     }
 }
 
@@ -80,24 +127,34 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     ) -> Poll<io::Result<()>> {
         let started = self.pace.started.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.started, started) != started || self.pace.is_busy() {
-            (self.head_began, self.head) = (None, None);
+            (self.head, self.late) = (Head::Absent, None);
+        }
+        if matches!(self.head, Head::Begun) {
+            self.head = Head::Since(Instant::now());
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if self.pace.is_busy() {
             return read;
         }
-        if read.is_ready() {
-            if buffer.filled().len() > before {
-                self.head_began.get_or_insert_with(Instant::now);
+        match (self.head, read.is_ready()) {
+            (Head::Absent | Head::Begun, true) => {
+                if buffer.filled().len() > before {
+                    self.head = Head::Begun;
+                }
+                read
             }
-            let is_late = self.head_began.is_some_and(|began| began.elapsed() >= self.head_within);
-            return if is_late { Poll::Ready(Err(too_slow())) } else { read };
+            (Head::Absent | Head::Begun, false) => self.poll_idle(context).map(|()| Err(too_slow())),
+            (Head::Since(began), true) if began.elapsed() >= self.patience.head => {
+                Poll::Ready(Err(too_slow()))
+            }
+            (Head::Since(_), true) => read,
+            (Head::Since(began), false) => {
+                let due = began + self.patience.head;
+                let late = self.late.get_or_insert_with(|| Box::pin(sleep_until(due)));
+                late.as_mut().poll(context).map(|()| Err(too_slow()))
+            }
         }
-        let Some(began) = self.head_began else { return read };
-        let due = began + self.head_within;
-        let head = self.head.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        head.as_mut().poll(context).map(|()| Err(too_slow()))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::auth::Family;
 use crate::body::essence;
 use crate::config::{Ack, HttpConfig};
 use crate::key::{KeyTemplate, is_header_name};
+use crate::spool::ROOM_BYTES;
 
 const BODY_BYTES_DEFAULT: u64 = 1_048_576;
 const BODY_BYTES_MAX: u64 = 64_000_000;
@@ -153,7 +154,8 @@ impl HttpConfig {
                 )));
             }
             Ack::Spooled => Durability::Spooled {
-                bytes_max: self.spool_max_bytes,
+                // The next write may bring so much more.
+                bytes_max: self.spool_max_bytes - ROOM_BYTES as u64,
                 takes_while_stalled: self.spool_while_stalled,
             },
         };

@@ -20,8 +20,10 @@ pub(crate) struct Segment {
     pub(crate) first: u64,
     /// The number after its last.
     pub(crate) next: u64,
-    /// Its bytes.
+    /// Its bytes up to the end of its last post.
     pub(crate) bytes: u64,
+    /// What it takes on the disk: one that is written has room made ahead.
+    pub(crate) disk_bytes: u64,
     pub(crate) path: PathBuf,
 }
 

@@ -111,10 +111,14 @@ fn scan_one(
             file = %path.display(), kept_bytes = scan.good_bytes, cut_bytes = bytes.len() - scan.good_bytes,
             "the last write to the spool was torn; it was never answered and is cut off"
         );
+    }
+    let is_longer = bytes.len() > scan.good_bytes;
+    if is_longer && may_cut {
         files::truncate(&path, scan.good_bytes as u64)?;
     }
-    show(&bytes, &scan.header, each);
-    Ok(Some(Segment { first: scan.header.first, next: scan.next, bytes: scan.good_bytes as u64, path }))
+    show(&bytes[..scan.good_bytes], &scan.header, each);
+    let (first, next, bytes) = (scan.header.first, scan.next, scan.good_bytes as u64);
+    Ok(Some(Segment { first, next, bytes, disk_bytes: bytes, path }))
 }
 
 fn show(bytes: &[u8], header: &Header, each: &mut dyn FnMut(Post)) {

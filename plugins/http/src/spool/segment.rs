@@ -4,6 +4,8 @@
 //! each written and synced as a whole: mark, length of the body, first number, count, CRC32C, then for each post its
 //! length and its bytes. Mark and checksums depend on the salt, so no sender can post something that looks like a group.
 //!
+//! Behind the last group there may be zeros, room made ahead. No group is zeros alone: it counts its posts.
+//!
 //! Only the last group of a file may be torn, since each was synced before the next was begun. So what cannot be
 //! read, but is followed by a group that can, is damage and not a torn write.
 
@@ -168,6 +170,10 @@ impl Header {
                     next += u64::from(group.count);
                 }
                 Step::End => return Ok(Scan { header, next, good_bytes: at, is_torn: false }),
+                // Room that was made ahead.
+                Step::Broken if bytes[at..].iter().all(|byte| *byte == 0) => {
+                    return Ok(Scan { header, next, good_bytes: at, is_torn: false });
+                }
                 Step::Broken if header.has_group_within(&bytes[at..]) => return Err(Damage::Group { at }),
                 Step::Broken => return Ok(Scan { header, next, good_bytes: at, is_torn: true }),
             }

@@ -38,7 +38,7 @@ impl Spool {
 
     /// Bytes on disk.
     pub(crate) fn bytes(&self) -> u64 {
-        self.index().segments.iter().map(|segment| segment.bytes).sum()
+        self.index().segments.iter().map(|segment| segment.disk_bytes).sum()
     }
 
     /// A group was synced; `segment` is what its file is now.

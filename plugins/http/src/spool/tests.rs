@@ -110,9 +110,10 @@ fn a_file_torn_at_any_byte_of_its_last_write_opens_with_all_that_was_answered() 
     append(&spool, &mut writer, 0..3);
     let answered = writer.segment().bytes as usize;
     append(&spool, &mut writer, 3..5);
+    let written = writer.segment().bytes as usize;
     drop((spool, writer));
     let path = files::segments(template.path()).unwrap().remove(0);
-    let whole = fs::read(&path).unwrap();
+    let whole = fs::read(&path).unwrap()[..written].to_vec();
     for end in answered..whole.len() {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join(path.file_name().unwrap()), &whole[..end]).unwrap();
@@ -122,6 +123,43 @@ fn a_file_torn_at_any_byte_of_its_last_write_opens_with_all_that_was_answered() 
         drop((spool, writer));
         assert_eq!(all(&open(folder.path(), 0).0, 0), [0, 1, 2, 30], "cut at {end}");
     }
+}
+
+#[test]
+fn a_file_has_room_made_ahead_and_gives_it_back_when_it_is_opened_again() {
+    let folder = TempDir::new().unwrap();
+    let opening = Opening {
+        folder: folder.path(),
+        committed: 0,
+        is_expected: false,
+        is_inspection: false,
+        segment_bytes: 5 << 20,
+    };
+    let opened = Opened::open(&opening, &mut |_| {}).unwrap();
+    let (spool, mut writer) = (opened.spool, opened.writer.unwrap());
+    let path = files::segments(folder.path()).unwrap().remove(0);
+    let on_disk = || fs::metadata(&path).unwrap().len();
+    append(&spool, &mut writer, 0..3);
+    // The next ones lie in what is there: the file keeps its length, which is what makes their syncs cheap.
+    let roomy = on_disk();
+    assert!(roomy > writer.segment().bytes && spool.bytes() == roomy);
+    (3..50).for_each(|number| append(&spool, &mut writer, [number]));
+    assert_eq!((on_disk(), spool.bytes()), (roomy, roomy));
+    // One that does not fit brings more, and none behind the end of a segment.
+    while writer.segment().bytes < 5 << 20 {
+        let large = vec![vec![7; 700_000]];
+        spool.grew(writer.append(&large).unwrap());
+        assert!(on_disk() == spool.bytes() && on_disk() >= writer.segment().bytes);
+    }
+    assert_eq!(on_disk(), writer.segment().bytes);
+    append(&spool, &mut writer, 57..60);
+    let written = writer.segment();
+    drop((spool, writer));
+    let path = files::segments(folder.path()).unwrap().remove(1);
+    assert!(fs::metadata(&path).unwrap().len() > written.bytes);
+    let opened = Opened::open(&opening, &mut |_| {}).unwrap();
+    assert_eq!(opened.spool.next(), written.next);
+    assert_eq!(fs::metadata(&path).unwrap().len(), written.bytes);
 }
 
 #[test]

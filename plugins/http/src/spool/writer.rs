@@ -1,6 +1,7 @@
 //! Appends groups, each written and synced before anybody is told.
 
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,8 @@ pub(crate) struct Writer {
     file: File,
     /// Where the last synced group ends.
     end: u64,
+    /// Up to where the file has room on the disk; zeros from `end` on.
+    roomy: u64,
     /// The number of the next post.
     next: u64,
     /// A write or sync failed: what lies past `end` is not known, and a second sync could lie about it.
@@ -37,6 +40,7 @@ impl Writer {
             path,
             file,
             end: HEADER_BYTES as u64,
+            roomy: HEADER_BYTES as u64,
             next,
             is_suspect: false,
             buffer: Vec::new(),
@@ -53,12 +57,20 @@ impl Writer {
             Header::decode(&bytes).map_err(|damage| SpoolError::Damaged { path: path.clone(), damage })?;
         let (folder, end) = (folder.to_owned(), HEADER_BYTES as u64);
         let (next, buffer) = (header.first, Vec::new());
-        Ok(Writer { folder, segment_bytes, header, path, file, end, next, is_suspect: false, buffer })
+        let (roomy, is_suspect) = (end, false);
+        Ok(Writer { folder, segment_bytes, header, path, file, end, roomy, next, is_suspect, buffer })
     }
 
     /// The segment as it stands on disk now.
     pub(crate) fn segment(&self) -> Segment {
-        Segment { first: self.header.first, next: self.next, bytes: self.end, path: self.path.clone() }
+        let (first, next) = (self.header.first, self.next);
+        Segment {
+            first,
+            next,
+            bytes: self.end,
+            disk_bytes: self.roomy.max(self.end),
+            path: self.path.clone(),
+        }
     }
 
     /// Appends `posts` as one group and syncs. Once it answers they survive a crash of the machine.
@@ -69,15 +81,29 @@ impl Writer {
         self.make_ready()?;
         self.buffer.clear();
         self.header.write_group(&mut self.buffer, self.next, posts);
-        let written = self.file.write_all_at(&self.buffer, self.end).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
+        if let Err(error) = self.write() {
             self.is_suspect = true;
             return Err(SpoolError::io("cannot write", &self.path)(error));
         }
-        self.end += self.buffer.len() as u64;
         self.next += posts.len() as u64;
         self.buffer.shrink_to(BUFFER_KEPT_BYTES);
         Ok(self.segment())
+    }
+
+    /// Writes the buffer, and more room behind it where there is none left: a sync of a file that keeps its length is
+    /// spared the journal of the file system, which is most of what it costs.
+    fn write(&mut self) -> io::Result<()> {
+        let end = self.end + self.buffer.len() as u64;
+        self.file.write_all_at(&self.buffer, self.end)?;
+        let mut roomy = self.roomy;
+        if end > roomy {
+            roomy = end.next_multiple_of(ROOM_BYTES as u64).min(self.segment_bytes).max(end);
+            let zeros = usize::try_from(roomy - end).unwrap_or(0);
+            self.file.write_all_at(&ZEROS[..zeros], end)?;
+        }
+        self.file.sync_data()?;
+        (self.end, self.roomy) = (end, roomy);
+        Ok(())
     }
 
     /// Leaves a segment that is full or failed. The rest of a failed write is cut off first: only the last file of a
@@ -85,6 +111,7 @@ impl Writer {
     fn make_ready(&mut self) -> Result<(), SpoolError> {
         if self.is_suspect {
             files::truncate(&self.path, self.end)?;
+            self.roomy = self.end;
         }
         let is_full = self.end >= self.segment_bytes;
         if !is_full && !self.is_suspect {
@@ -105,6 +132,10 @@ impl Writer {
         self.file = File::open(&self.path).expect("the segment is there");
     }
 }
+
+/// Room is made in steps of this, which is what a segment that is being written may take beyond its posts.
+pub(crate) const ROOM_BYTES: usize = 1 << 20;
+static ZEROS: [u8; ROOM_BYTES] = [0; ROOM_BYTES];
 
 /// A buffer that one large group made grow is given back.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;

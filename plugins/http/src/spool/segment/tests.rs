@@ -55,6 +55,23 @@ fn a_write_torn_at_any_byte_loses_only_itself() {
     }
 }
 
+/// As the last write leaves it where room was made ahead: cut at any byte, and zeros behind it.
+#[test]
+fn room_behind_the_last_group_is_its_end_and_behind_a_torn_one_it_is_torn() {
+    let groups = three_groups();
+    let (synced, whole) = (file(&groups[..2]), file(&groups));
+    for end in synced.len()..=whole.len() {
+        let roomy = [&whole[..end], &[0; 100][..]].concat();
+        let scan = Header::scan(&roomy).unwrap();
+        let is_whole = end == whole.len();
+        let (next, good_bytes) = if is_whole { (106, whole.len()) } else { (103, synced.len()) };
+        assert_eq!((scan.next, scan.good_bytes), (next, good_bytes), "cut at {end}");
+        assert_eq!(scan.is_torn, end > synced.len() && !is_whole, "cut at {end}");
+    }
+    let damaged = [&synced[..], &[0; 30], &whole[synced.len()..]].concat();
+    assert_eq!(Header::scan(&damaged), Err(Damage::Group { at: synced.len() }));
+}
+
 /// Blocks of the last write may be missing in any place, as zeros.
 #[test]
 fn a_write_with_a_hole_at_any_byte_loses_only_itself() {
