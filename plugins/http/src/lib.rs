@@ -12,6 +12,7 @@ pub mod auth;
 pub mod body;
 mod config;
 mod desk;
+mod doctor;
 mod endpoints;
 mod filling;
 mod gate;

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::config::TlsConfig;
 use crate::desk::Desk;
 use crate::settings::Listening;
 
@@ -40,6 +41,14 @@ struct Listener {
 pub(crate) struct Seat {
     local: SocketAddr,
     desk: Arc<Desk>,
+}
+
+/// Whether certificate and key of a definition can be used.
+///
+/// # Errors
+/// [`Error::Config`] naming the file.
+pub(crate) fn certificate(tls: &TlsConfig) -> Result<(), Error> {
+    tls::acceptor(tls).map(drop)
 }
 
 /// Takes a seat, binding the address if nobody has.

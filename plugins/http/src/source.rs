@@ -15,6 +15,7 @@ use tracing::info;
 
 use crate::config::HttpConfig;
 use crate::desk::{Counts, Desk};
+use crate::doctor;
 use crate::endpoints::Endpoints;
 use crate::filling;
 use crate::gate::Gate;
@@ -53,6 +54,25 @@ impl Source for HttpSource {
     type Config = HttpConfig;
     const NAME: &'static str = "http";
     const CAPABILITIES: Capabilities = Capabilities { pipelined: true, listener: true, own_runtime: false };
+
+    async fn maintain(
+        config: HttpConfig,
+        context: OpenContext,
+        name: &str,
+        _: Value,
+    ) -> Result<Option<Value>, Error> {
+        if name != doctor::COMMAND {
+            return Ok(None);
+        }
+        let settings = config.check(&context)?;
+        let committed = Staged::open(&context, STATE_VERSION, Position::default)?.committed();
+        let has_spool = settings.spool_folder.is_some() || committed.is_spooled;
+        let spool = match has_spool {
+            true => Some(open_spool(&settings, &committed, true).await.map(drop)),
+            false => None,
+        };
+        Ok(Some(doctor::looks(&settings, spool).await))
+    }
 
     fn check(config: HttpConfig, context: &OpenContext) -> Result<(), Error> {
         config.check(context).map(drop)
@@ -271,14 +291,14 @@ async fn start(
     Ok(Running { seat, filling })
 }
 
-/// What a person should look at.
+/// What a person should look at; nothing of what does not leave this machine.
 fn report(settings: &Settings, host: &Host) {
-    let is_plain = settings.listening.tls.is_none() && !settings.is_local();
-    let (status, advice) = match is_plain {
-        true => {
+    let (status, advice) = match (settings.listening.tls.is_some(), settings.is_local()) {
+        (true, _) => (CheckStatus::Ok, ""),
+        (false, true) => return,
+        (false, false) => {
             (CheckStatus::Warn, "tokens and bodies travel unencrypted: set tls, or put a TLS proxy before it")
         }
-        false => (CheckStatus::Ok, ""),
     };
     host.check(Check { name: "encrypted".to_owned(), status, since_ms: None, advice: advice.to_owned() });
 }

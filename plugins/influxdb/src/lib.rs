@@ -10,6 +10,7 @@ mod breaker;
 mod client;
 mod config;
 mod cycle;
+mod doctor;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;

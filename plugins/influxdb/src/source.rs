@@ -4,7 +4,7 @@ use std::sync::Mutex as Short;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use picomq_connector_sdk::http::Client;
+use picomq_connector_sdk::http::{BaseUrl, Client};
 use picomq_connector_sdk::{
     Batch, Capabilities, Check, CheckStatus, Error, Gauge, Host, Interrupt, OpenContext, Source, Staged,
     State, Verdict,
@@ -17,6 +17,7 @@ use crate::answer::Schema;
 use crate::breaker::Breaker;
 use crate::config::InfluxConfig;
 use crate::cycle::Cycle;
+use crate::doctor;
 use crate::plan::{self, Ask, Meaning, Outcome, Side};
 use crate::position::{self, Position, STATE_VERSION};
 use crate::query::{Query, Span};
@@ -71,12 +72,13 @@ impl Source for InfluxSource {
         let staged = Staged::open(&context, STATE_VERSION, || Position::fresh(from, fingerprint))?;
         let open_retry = settings.open_retry;
         report_encryption(&settings, &context.host);
+        let has_read = staged.committed() != Position::fresh(from, fingerprint);
         let source = InfluxSource {
             fingerprint,
             run: Mutex::new(Run {
                 cycle: Cycle::new(&settings.pace),
                 breaker: Breaker::new(settings.breaker.0, settings.breaker.1),
-                sign: Sign::default(),
+                sign: Sign::new(has_read),
                 expected: None,
                 kept: None,
             }),
@@ -113,6 +115,24 @@ impl Source for InfluxSource {
 
     async fn close(&self) {
         info!("influxdb source closed");
+    }
+
+    async fn maintain(
+        config: InfluxConfig,
+        context: OpenContext,
+        name: &str,
+        _: Value,
+    ) -> Result<Option<Value>, Error> {
+        if name != doctor::COMMAND {
+            return Ok(None);
+        }
+        let settings = config.check(&context.limits)?;
+        let fresh = Position::fresh(settings.from, settings.fingerprint);
+        let position = Staged::open(&context, STATE_VERSION, || fresh.clone())?.committed();
+        let reader = reader(settings).await?;
+        let is_bare = reader.query.is_generated() && reader.form.payload.is_none();
+        let asked = probe(position.from, is_bare);
+        Ok(Some(doctor::looks(&reader, &asked, position == fresh).await))
     }
 
     fn describe_state(state: &State) -> Result<Value, Error> {
@@ -159,6 +179,9 @@ impl InfluxSource {
                 Step::Take(answered) => kept = Some(answered),
                 Step::Rest => return Ok(Batch::empty()),
                 Step::Deliver(batch, next) => {
+                    if !batch.is_empty() && run.sign.reads() {
+                        self.check("points", CheckStatus::Ok, String::new());
+                    }
                     run.expected = Some((*next).clone());
                     return self.staged.stage(batch, *next);
                 }
@@ -173,6 +196,13 @@ impl InfluxSource {
     /// Asks the next question, after the wait that is due.
     async fn ask(&self, run: &mut Run, position: &Position) -> Result<Step, Error> {
         if run.cycle.is_over() {
+            if run.sign.warns_after_a_look() {
+                self.check(
+                    "points",
+                    CheckStatus::Warn,
+                    format!("nothing was found yet: {}", doctor::NOTHING),
+                );
+            }
             if run.sign.is_owed_after_a_look() {
                 return Ok(Step::Rest);
             }
@@ -323,11 +353,15 @@ fn probe(from: i64, is_bare: bool) -> Ask {
     Ask { span, group: None, side: Side::Ahead, is_inclusive: false, at, since: at }
 }
 
+/// Says nothing of what does not leave this machine.
 fn report_encryption(settings: &Settings, host: &Host) {
-    let is_plain = settings.client.hosts.iter().any(|host| !host.is_tls() && !host.is_loopback());
-    let (status, advice) = match is_plain {
-        true => (CheckStatus::Warn, "credentials and points travel unencrypted: use https in url"),
-        false => (CheckStatus::Ok, ""),
+    let hosts = &settings.client.hosts;
+    let (status, advice) = if hosts.iter().all(BaseUrl::is_tls) {
+        (CheckStatus::Ok, "")
+    } else if hosts.iter().any(|host| !host.is_tls() && !host.is_loopback()) {
+        (CheckStatus::Warn, "credentials and points travel unencrypted: use https in url")
+    } else {
+        return;
     };
     host.check(Check { name: "encrypted".to_owned(), status, since_ms: None, advice: advice.to_owned() });
 }

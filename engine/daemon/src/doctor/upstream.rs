@@ -37,8 +37,11 @@ pub(super) async fn looks(engine: &Engine, env: &Env, key: &str) -> Vec<Look> {
     let key = definition.key.clone();
     match asked(engine, definition).await {
         Ok(checks) => checks.into_iter().map(|seen| look(key.as_str(), seen)).collect(),
+        Err(Unwilling::Unknown(_)) => {
+            vec![Look::skipped(format!("{key}: upstream"), "this plugin looks at nothing outside by itself")]
+        }
         // Said by the look at the definition.
-        Err(Unwilling::Unknown(_) | Unwilling::NoPlugin(_)) => Vec::new(),
+        Err(Unwilling::NoPlugin(_)) => Vec::new(),
         Err(why) => vec![Look::error(format!("{key}: upstream"), chain(&why), Exit::Environment)],
     }
 }

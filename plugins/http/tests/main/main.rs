@@ -5,6 +5,7 @@
 
 mod answers;
 mod delivery;
+mod doctor;
 mod library;
 mod limits;
 mod senders;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "all of this is test code, the functions beside the tests too")]
 
+mod doctor;
 mod faults;
 mod library;
 mod sql;

@@ -1,0 +1,75 @@
+//! What `doctor` is told, over the border as the engine asks it, and what a running source says where there is nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use picomq_connector_sdk::conformance;
+use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
+use picomq_connector_sdk::http::stub::{Reply, Stub};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::support::{next, open, v1};
+
+const NOTHING: &str = "{\"results\":[{\"statement_id\":0}]}\n";
+const ONE: &str = "{\"results\":[{\"statement_id\":0,\"series\":[{\"name\":\"m\",\"columns\":[\"time\",\"v\",\"t\"],\
+                   \"values\":[[7,1,\"a\"]]}]}]}\n";
+
+/// Name and status of each look, and the detail of the last.
+async fn doctor(settings: Value) -> (Vec<(String, String)>, String) {
+    let request = OpenRequest {
+        key: "points".to_owned(),
+        config_json: settings.to_string(),
+        state: None,
+        mode: Mode::Inspect,
+        limits: Limits { batch_records: 10_000, batch_bytes: 64 << 20 },
+        record_bytes: 1_000_000,
+        open_timeout: Duration::from_secs(30),
+        verdict_timeout: Duration::from_secs(30),
+        host: Arc::new(TracingSink::new("points")),
+    };
+    let library = Library::load(&conformance::library(env!("CARGO_PKG_NAME"))).unwrap();
+    let answer: Value =
+        serde_json::from_str(&library.maintain(request, "doctor", "null").await.unwrap()).unwrap();
+    let word = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
+    let checks = answer["checks"].as_array().unwrap();
+    let detail = word(checks.last().unwrap(), "detail");
+    (checks.iter().map(|check| (word(check, "name"), word(check, "status"))).collect(), detail)
+}
+
+fn told(looks: &[(&str, &str)]) -> Vec<(String, String)> {
+    looks.iter().map(|(name, status)| ((*name).to_owned(), (*status).to_owned())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_tells_a_server_that_is_away_from_one_with_points_and_one_without() {
+    for (status, body, looks, detail) in [
+        (200, ONE, told(&[("server", "ok"), ("points", "ok")]), "there are points to read"),
+        (200, NOTHING, told(&[("server", "ok"), ("points", "warning")]), "nothing to read yet"),
+        (401, "{\"error\":\"unauthorized\"}", told(&[("server", "error")]), "401"),
+    ] {
+        let stub = Stub::start(move |_| Reply::json(status, body)).await;
+        let (seen, last) = doctor(v1(&stub.url(), json!({}))).await;
+        assert_eq!(seen, looks, "{last}");
+        assert!(last.contains(detail), "{last}");
+    }
+    let (seen, last) = doctor(v1("http://127.0.0.1:1", json!({}))).await;
+    assert_eq!(seen, told(&[("server", "error")]), "{last}");
+}
+
+#[tokio::test]
+async fn a_name_under_which_nothing_is_found_is_told_until_there_is_something() {
+    let (has_points, sees) = watch::channel(false);
+    let stub = Stub::start(move |_| Reply::json(200, if *sees.borrow() { ONE } else { NOTHING })).await;
+    let bench = open(v1(&stub.url(), json!({})), None).await.unwrap();
+    let said = || format!("{:?}", bench.reports());
+    let polled = tokio::time::timeout(Duration::from_millis(300), bench.poll()).await;
+    assert!(polled.is_err(), "there is nothing");
+    assert_eq!(said().matches("nothing was found yet").count(), 1, "{}", said());
+
+    has_points.send_replace(true);
+
+    assert_eq!(next(&bench).await.unwrap().0.len(), 1);
+    let last = said().rsplit("points").next().unwrap_or_default().to_owned();
+    assert!(last.contains("Ok"), "{}", said());
+}
