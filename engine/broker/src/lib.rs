@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod admin;
+mod allocator;
 mod answers;
 mod client;
 mod context;
@@ -23,6 +24,7 @@ mod courier;
 mod error;
 mod introducing;
 mod letters;
+mod message;
 mod native;
 mod plan;
 mod port;
@@ -32,6 +34,7 @@ mod slots;
 mod topics;
 
 pub use admin::Admin;
+pub use allocator::bound_allocator;
 pub use error::BrokerError;
 pub use letters::{Extent, LEFT_MAX, Letter, LetterReader, Place};
 pub use plan::BrokerSettings;

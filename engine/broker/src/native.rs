@@ -2,18 +2,18 @@
 //! broker's own words. The only unsafe code of the engine's adapters.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::marker::PhantomData;
+use std::ffi::{CStr, CString, c_char};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use rdkafka::bindings as rd;
 use rdkafka::producer::Producer as _;
+use rdkafka::types::RDKafkaErrorCode as Code;
 use rdkafka::types::RDKafkaRespErr::{self, RD_KAFKA_RESP_ERR_NO_ERROR as NO_ERROR};
-use rdkafka::types::{RDKafkaErrorCode as Code, RDKafkaMessage as Raw};
 
 use crate::answers::{Creation, Seen};
 use crate::context::Producer;
+use crate::message::Message;
 
 /// A topic as its client knows it.
 pub(crate) struct Handle(NonNull<rd::rd_kafka_topic_t>, Arc<Producer>);
@@ -22,19 +22,6 @@ impl Drop for Handle {
     fn drop(&mut self) {
         // SAFETY: our own reference, given back once; the producer, the other field, outlives this call.
         unsafe { rd::rd_kafka_topic_destroy(self.0.as_ptr()) }
-    }
-}
-
-/// One record in librdkafka's own layout, borrowing its bytes.
-#[repr(transparent)]
-pub(crate) struct Message<'a>(Raw, PhantomData<&'a [u8]>);
-
-impl<'a> Message<'a> {
-    pub(crate) fn new(payload: Option<&'a [u8]>, key: Option<&'a [u8]>, opaque: usize) -> Message<'a> {
-        let (payload, len) = payload.map_or((ptr::null_mut(), 0), |b| (b.as_ptr() as *mut _, b.len()));
-        let (key, key_len) = key.map_or((ptr::null_mut(), 0), |b| (b.as_ptr() as *mut _, b.len()));
-        let (err, rkt, _private) = (NO_ERROR, ptr::null_mut(), opaque as *mut c_void);
-        Message(Raw { err, rkt, partition: 0, payload, len, key, key_len, offset: 0, _private }, PhantomData)
     }
 }
 
@@ -58,14 +45,15 @@ impl Handle {
     pub(crate) fn produce_one<'h>(
         &self,
         (partition, timestamp_ms): (i32, i64),
-        Message(m, _): &Message<'_>,
+        message: &Message<'_>,
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
     ) -> Result<(), Code> {
         use rd::rd_kafka_vtype_t::*;
+        let m = &message.0;
         // SAFETY: header bytes are copied by their lengths; each tag has the arguments that librdkafka's manual
         // gives it; payload and key are copied. It owns the list of headers unless it answers with an error.
         unsafe {
-            let list = rd::rd_kafka_headers_new(8);
+            let list = rd::rd_kafka_headers_new(headers.size_hint().0.max(1));
             for (name, value) in headers {
                 let (name, name_len) = (name.as_ptr().cast(), name.len() as isize);
                 rd::rd_kafka_header_add(list, name, name_len, value.as_ptr().cast(), value.len() as isize);
@@ -147,4 +135,11 @@ fn result(error: RDKafkaRespErr) -> Result<(), Code> {
 
 fn native(producer: &Producer) -> *mut rd::rd_kafka_t {
     producer.client().native_ptr()
+}
+
+/// Sets numbers of glibc's allocator; whether it took them all.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn set_allocator(bounds: &[(i32, i32)]) -> bool {
+    // SAFETY: each call sets one number, under the allocator's lock; a refusal changes nothing.
+    bounds.iter().all(|(what, most)| unsafe { libc::mallopt(*what, *most) } == 1)
 }

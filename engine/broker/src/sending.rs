@@ -13,7 +13,7 @@ use rdkafka::types::RDKafkaErrorCode as Code;
 use crate::admin::NewTopic;
 use crate::courier::Courier;
 use crate::error::{self, Refused};
-use crate::native::Message;
+use crate::message::Message;
 use crate::slots::Ticket;
 use crate::topics::{Look, Topic};
 

@@ -53,6 +53,7 @@ use leave::Exit;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    pico_broker::bound_allocator();
     // Reads FAILPOINTS, in a build for chaos runs only.
     #[cfg(feature = "failpoints")]
     let _scenario = fail::FailScenario::setup();
