@@ -127,7 +127,12 @@ struct ReadyPlugin {
 }
 
 impl PluginFactory for ReadyPlugin {
-    fn open(&self, _: Option<Vec<u8>>, _: CheckSink) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
+    fn open(
+        &self,
+        _: Option<Vec<u8>>,
+        _: CheckSink,
+        _: BoxFuture<()>,
+    ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
         let opened: Arc<dyn PluginPort> = Arc::new(ReadyInstance {
             plugin: self.clone(),
             acked: Mutex::new(0),

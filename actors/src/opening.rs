@@ -1,12 +1,18 @@
 //! How store, broker and plugin of a source are opened together, and how they end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pico_record::{Ceiling, RecordPath};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::cause::{Cause, OpenFailure, OpenKind};
 use crate::ports::{BrokerPort, CheckSink, OpenedDelivery, PluginPort, StorePort};
 use crate::source::SourceSpec;
+
+/// An opening that is called off has five seconds, which the border counts; a plugin that cannot be told takes what it takes.
+const CALLED_OFF_WITHIN: Duration = Duration::from_secs(6);
 
 /// Everything an opening gave, before the actors stand.
 pub(crate) struct Opened {
@@ -62,12 +68,7 @@ pub(crate) async fn open(
         // It had records before, so it is expected to send at once: connect while the plugin opens.
         delivery.broker.warm();
     }
-    let opening = spec.plugin.open(delivery.state.clone(), link.checks.clone());
-    let plugin = tokio::select! {
-        opened = opening => opened,
-        () = link.signal.notified() => Err(passing("source.open_cancelled", "the opening was called off")),
-    };
-    let plugin = match plugin {
+    let plugin = match open_plugin(spec, &delivery, link).await {
         Ok(plugin) => plugin,
         Err(failure) => {
             give_back(&delivery).await;
@@ -82,6 +83,25 @@ pub(crate) async fn open(
             Err(failure)
         }
     }
+}
+
+/// I4: one that is called off is waited for, so that the lease is held as long as its plugin may still do something.
+async fn open_plugin(
+    spec: &SourceSpec,
+    delivery: &OpenedDelivery,
+    link: &OpeningLink,
+) -> Result<Arc<dyn PluginPort>, OpenFailure> {
+    let (wanted, unwanted) = oneshot::channel::<()>();
+    let unwanted = Box::pin(async move { drop(unwanted.await) });
+    let mut opening = spec.plugin.open(delivery.state.clone(), link.checks.clone(), unwanted);
+    tokio::select! {
+        opened = &mut opening => return opened,
+        () = link.signal.notified() => drop(wanted),
+    }
+    if let Ok(Ok(plugin)) = timeout(CALLED_OFF_WITHIN, opening).await {
+        plugin.end(false).await;
+    }
+    Err(passing("source.open_cancelled", "the opening was called off"))
 }
 
 async fn give_back(delivery: &OpenedDelivery) {

@@ -11,7 +11,7 @@ use picomq_connector_sdk::ffi::host::{
     Check, CheckStatus, CommandError, Gauge, HostSink, Instance, Library, LogEvent, Mode, OpenError,
     OpenRequest, PollError, Report, ResolveError, emit,
 };
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::cause::{Cause, OpenFailure, OpenKind};
 use crate::command::AskError;
@@ -99,14 +99,13 @@ impl PluginFactory for LibraryPlugin {
         &self,
         state: Option<Vec<u8>>,
         checks: CheckSink,
+        unwanted: BoxFuture<()>,
     ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
         let shared = self.shared.clone();
-        let (wanted, unwanted) = oneshot::channel::<()>();
         // A task of its own: the place is given back only by an instance that is gone, also when nobody waits for
         // the opening any more. The plugin is told that then, so that the next opening does not wait for its timeout.
         let opening = tokio::spawn(async move { shared.open(state, checks, unwanted).await });
         Box::pin(async move {
-            let _wanted = wanted;
             match opening.await {
                 Ok(opened) => opened.map(|port| Arc::new(port) as Arc<dyn PluginPort>),
                 Err(panic) => Err(failure(OpenKind::Panicked, "plugin.open", panic.to_string())),
@@ -120,16 +119,15 @@ impl Shared {
         self: Arc<Shared>,
         state: Option<Vec<u8>>,
         checks: CheckSink,
-        mut unwanted: oneshot::Receiver<()>,
+        mut unwanted: BoxFuture<()>,
     ) -> Result<LibraryPort, OpenFailure> {
         let place = tokio::select! {
             place = self.place.take() => place?,
-            _ = &mut unwanted => {
+            () = &mut unwanted => {
                 let text = "the opening was called off".to_owned();
                 return Err(failure(OpenKind::Passing, "source.open_cancelled", text));
             }
         };
-        let unwanted = async { drop(unwanted.await) };
         match self.library.open_until(self.request(state, checks), unwanted).await {
             Ok(instance) => Ok(LibraryPort {
                 instance,

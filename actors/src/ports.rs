@@ -135,11 +135,13 @@ pub type CheckSink = Arc<dyn Fn(Told) + Send + Sync + 'static>;
 
 /// Opens instances of one source's plugin.
 pub trait PluginFactory: Send + Sync + 'static {
-    /// Opens an instance on the saved state, once the former one was destroyed (I4).
+    /// Opens an instance on the saved state, once the former one was destroyed (I4). Once `unwanted` returns, the opening ends soon,
+    /// mostly with a failure; until then nobody else may open the source.
     fn open(
         &self,
         state: Option<Vec<u8>>,
         checks: CheckSink,
+        unwanted: BoxFuture<()>,
     ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>>;
 }
 

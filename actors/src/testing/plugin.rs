@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use picomq_connector_sdk::ffi::host::GuestBatch;
 use picomq_connector_sdk::{Batch, Record, Schema, State, Verdict};
@@ -19,6 +20,11 @@ use crate::ports::{
 pub enum PluginFault {
     /// The opening fails like this.
     Open(OpenKind),
+    /// The opening takes until it is called off, and so much longer.
+    OpenUntilCalledOff {
+        /// In milliseconds.
+        then_ms: u64,
+    },
     /// The poll gives nothing.
     Empty,
     /// The poll gives a state and no records; the position does not move.
@@ -51,6 +57,8 @@ pub struct PluginLog {
     pub openings: Vec<u64>,
     /// Verdicts, in order.
     pub verdicts: Vec<Verdict>,
+    /// Openings that ended because nobody wanted them any more.
+    pub called_off: u32,
     /// Polls begun.
     pub polls: u64,
     /// Orderly closes.
@@ -113,11 +121,32 @@ impl PluginFactory for CountingPlugin {
         &self,
         state: Option<Vec<u8>>,
         _: CheckSink,
+        unwanted: BoxFuture<()>,
     ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
         let plugin = self.clone();
         Box::pin(async move {
             let first = locked(&plugin.faults.0).front().cloned();
-            if let Some(PluginFault::Open(kind)) = first {
+            let refused = match first {
+                Some(PluginFault::Open(kind)) => Some(kind),
+                Some(PluginFault::OpenUntilCalledOff { then_ms }) => {
+                    unwanted.await;
+                    tokio::time::sleep(Duration::from_millis(then_ms)).await;
+                    locked(&plugin.log).called_off += 1;
+                    Some(OpenKind::Passing)
+                }
+                Some(
+                    PluginFault::Empty
+                    | PluginFault::Watermark
+                    | PluginFault::PollError
+                    | PluginFault::PermanentPollError
+                    | PluginFault::Panic
+                    | PluginFault::Poisoned(_)
+                    | PluginFault::PoisonedFirst(_)
+                    | PluginFault::Works,
+                )
+                | None => None,
+            };
+            if let Some(kind) = refused {
                 plugin.faults.next();
                 return Err(OpenFailure { kind, cause: Cause::new("test.open", format!("{kind:?}")) });
             }
@@ -169,7 +198,9 @@ impl CountingInstance {
         let mut inner = locked(&self.inner);
         let cause = |what: &str| Cause::new("test.poll", what);
         let outcome = match fault {
-            PluginFault::Works | PluginFault::Open(_) => return self.records(&mut inner, Poison::None),
+            PluginFault::Works | PluginFault::Open(_) | PluginFault::OpenUntilCalledOff { .. } => {
+                return self.records(&mut inner, Poison::None);
+            }
             PluginFault::Poisoned(payload) => return self.records(&mut inner, Poison::Alone(payload)),
             PluginFault::PoisonedFirst(payload) => {
                 return self.records(&mut inner, Poison::First(payload));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pico_actors::handle::{Command, CommandError};
 use pico_actors::status::Status;
-use pico_actors::testing::BrokerFault;
+use pico_actors::testing::{BrokerFault, PluginFault};
 
 use crate::world::Plan;
 
@@ -39,6 +39,38 @@ async fn a_stopped_source_holds_nothing_and_starts_where_it_was() {
     world.until_all_acked().await;
     assert_eq!(world.plugin.log().openings, [0, saved]);
     assert_eq!(world.check_log(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_an_opening_that_is_called_off_is_held_until_its_plugin_gave_it_up() {
+    let late = PluginFault::OpenUntilCalledOff { then_ms: 4_000 };
+    let world = Plan { total: 10, plugin: vec![late], ..Plan::default() }.run().await;
+    world.until_status(Status::Starting).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    world.command(Command::Stop).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(world.delivery.store.is_leased(), "another process could open the source");
+    world.until_status(Status::Stopped).await;
+
+    assert_eq!((world.plugin.log().called_off, world.delivery.store.is_leased()), (1, false));
+    world.command(Command::Start).await;
+    world.until_all_acked().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_does_not_give_an_opening_up_is_waited_for_six_seconds() {
+    let never = PluginFault::OpenUntilCalledOff { then_ms: 3_600_000 };
+    let world = Plan { total: 10, plugin: vec![never], ..Plan::default() }.run().await;
+    world.until_status(Status::Starting).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = tokio::time::Instant::now();
+
+    world.command(Command::Stop).await;
+    world.until_status(Status::Stopped).await;
+
+    assert!(began.elapsed() <= Duration::from_secs(7), "{:?}", began.elapsed());
+    assert!(!world.delivery.store.is_leased());
 }
 
 #[tokio::test(start_paused = true)]

@@ -107,9 +107,10 @@ impl PluginFactory for FoundPlugin {
         &self,
         state: Option<Vec<u8>>,
         checks: CheckSink,
+        mut unwanted: BoxFuture<()>,
     ) -> BoxFuture<Result<Arc<dyn PluginPort>, OpenFailure>> {
         if let Some(plugin) = self.found.get() {
-            return plugin.open(state, checks);
+            return plugin.open(state, checks, unwanted);
         }
         let (definition, limits, found) = (self.definition.clone(), self.limits, self.found.clone());
         let (plugins, place) = (self.plugins.clone(), self.place.clone());
@@ -123,7 +124,15 @@ impl PluginFactory for FoundPlugin {
             tokio::task::spawn_blocking(find).await
         };
         Box::pin(async move {
-            let (definition, library) = match timeout(FOUND_WITHIN, finding).await {
+            let found_or_late = tokio::select! {
+                found_or_late = timeout(FOUND_WITHIN, finding) => found_or_late,
+                // What is only looked for does nothing yet.
+                () = &mut unwanted => {
+                    let cause = Cause::new("source.open_cancelled", "the opening was called off");
+                    return Err(OpenFailure { kind: OpenKind::Passing, cause });
+                }
+            };
+            let (definition, library) = match found_or_late {
                 Ok(Ok(outcome)) => outcome?,
                 Ok(Err(panic)) => {
                     let cause = Cause::new("plugin.not_loaded", panic.to_string());
@@ -137,7 +146,7 @@ impl PluginFactory for FoundPlugin {
                 }
             };
             let plugin = found.get_or_init(|| LibraryPlugin::new(definition, library, limits, place));
-            plugin.open(state, checks).await
+            plugin.open(state, checks, unwanted).await
         })
     }
 }
