@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use reference_state_server::StateServer;
 
+use crate::binaries;
 use crate::consumer::LogReader;
 use crate::daemon::Daemon;
 use crate::journal::{Event, Journal, Saved, wall_ms};
@@ -98,6 +99,8 @@ impl Campaign {
 
     /// Starts an engine; from here the time of its recovery counts.
     pub fn start(&mut self, launch: &Launch) -> Result<Daemon> {
+        // Whoever is first builds it, which is no part of its recovery.
+        binaries::engine()?;
         let how = match (&launch.failpoints, &launch.injection) {
             (Some(points), _) => points.clone(),
             (None, Some(injection)) => injection.clone(),

@@ -9,13 +9,15 @@ use libloading::os::unix;
 
 use super::error::LoadError;
 use super::functions::Calls;
-use super::loading;
+use super::loading::Loader;
 use crate::Capabilities;
 use crate::ffi::abi::{ABI, Descriptor, Entry, RawBatch, RawBytes, SYMBOL, capability};
 
 /// Every library of this process, by number. They are never unloaded, so a completion that comes late still finds
 /// how to release its batch.
 static LIBRARIES: RwLock<Vec<Arc<Library>>> = RwLock::new(Vec::new());
+
+static LOADER: Loader<Arc<Library>> = Loader::new();
 
 /// Loading takes milliseconds from a disk, and may take seconds from a share.
 pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
@@ -69,7 +71,7 @@ impl Library {
             path.canonicalize().map_err(|source| LoadError::NotFound { path: path.to_owned(), source })?;
         match known(&real) {
             Some(known) => Ok(known),
-            None => loading::load(&real, within, first_load),
+            None => LOADER.load(&real, within, first_load),
         }
     }
 

@@ -10,68 +10,79 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::LoadError;
-use super::library::Library;
 
-/// Those under way, by real path: each is loaded once, however many wait for it.
-static UNDER_WAY: Mutex<BTreeMap<PathBuf, Arc<Loading>>> = Mutex::new(BTreeMap::new());
+/// Loads each path once, however many wait for it.
+pub(super) struct Loader<T> {
+    under_way: Mutex<BTreeMap<PathBuf, Arc<Loading<T>>>>,
+}
 
-struct Loading {
+struct Loading<T> {
     began: Instant,
-    outcome: Mutex<Outcome>,
+    outcome: Mutex<Outcome<T>>,
     is_over: Condvar,
 }
 
-enum Outcome {
+enum Outcome<T> {
     Awaited,
-    Loaded(Arc<Library>),
+    Loaded(T),
     /// Whoever takes the error has it; those who come later try for themselves.
     Refused(Option<LoadError>),
 }
 
 /// What loads the library at a real path.
-pub(super) type Load = fn(PathBuf) -> Result<Arc<Library>, LoadError>;
+pub(super) type Load<T> = fn(PathBuf) -> Result<T, LoadError>;
 
-/// The library at the real path `path`, once `load` has loaded it; `within` counts from when that began. What takes longer goes
-/// on by itself, and who asks later may find it loaded.
-pub(super) fn load(path: &Path, within: Duration, load: Load) -> Result<Arc<Library>, LoadError> {
-    loop {
-        let loading = under_way(path, load)?;
-        if let Some(outcome) = loading.wait(within) {
-            return outcome;
+impl<T: Clone + Send + 'static> Loader<T> {
+    pub(super) const fn new() -> Loader<T> {
+        Loader { under_way: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The library at the real path `path`, once `load` has loaded it; `within` counts from when that began. What takes longer
+    /// goes on by itself, and who asks later may find it loaded.
+    pub(super) fn load(&'static self, path: &Path, within: Duration, load: Load<T>) -> Result<T, LoadError> {
+        loop {
+            let loading = self.under_way(path, load)?;
+            if let Some(outcome) = loading.wait(within) {
+                return outcome;
+            }
+            if loading.is_awaited() {
+                let seconds = loading.began.elapsed().as_secs();
+                return Err(LoadError::Hung { path: path.to_owned(), seconds });
+            }
         }
-        if loading.is_awaited() {
-            let seconds = loading.began.elapsed().as_secs();
-            return Err(LoadError::Hung { path: path.to_owned(), seconds });
+    }
+
+    /// Joins whoever loads it already, or begins.
+    fn under_way(&'static self, path: &Path, load: Load<T>) -> Result<Arc<Loading<T>>, LoadError> {
+        let mut all = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(path) {
+            return Ok(Arc::clone(known));
         }
+        let loading = Arc::new(Loading {
+            began: Instant::now(),
+            outcome: Mutex::new(Outcome::Awaited),
+            is_over: Condvar::new(),
+        });
+        let (ours, real) = (Arc::clone(&loading), path.to_owned());
+        let work = move || {
+            let outcome = load(real.clone());
+            // First, so that who finds no error left begins anew.
+            self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&real);
+            ours.end(outcome);
+        };
+        // By the name of its thread a person sees which library hangs.
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let spawned = thread::Builder::new().name(name).spawn(work);
+        spawned.map_err(|source| LoadError::NoThread { path: path.to_owned(), source })?;
+        all.insert(path.to_owned(), Arc::clone(&loading));
+        Ok(loading)
     }
 }
 
-/// Joins whoever loads it already, or begins.
-fn under_way(path: &Path, load: Load) -> Result<Arc<Loading>, LoadError> {
-    let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = all.get(path) {
-        return Ok(Arc::clone(known));
-    }
-    let loading = Arc::new(Loading {
-        began: Instant::now(),
-        outcome: Mutex::new(Outcome::Awaited),
-        is_over: Condvar::new(),
-    });
-    let (ours, real) = (Arc::clone(&loading), path.to_owned());
-    // By the name of its thread a person sees which library hangs.
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let spawned = thread::Builder::new().name(name).spawn(move || ours.end(&real, load(real.clone())));
-    spawned.map_err(|source| LoadError::NoThread { path: path.to_owned(), source })?;
-    all.insert(path.to_owned(), Arc::clone(&loading));
-    Ok(loading)
-}
-
-impl Loading {
-    fn end(&self, path: &Path, outcome: Result<Arc<Library>, LoadError>) {
-        // First, so that who finds no error left begins anew.
-        UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+impl<T: Clone> Loading<T> {
+    fn end(&self, outcome: Result<T, LoadError>) {
         let outcome = match outcome {
-            Ok(library) => Outcome::Loaded(library),
+            Ok(loaded) => Outcome::Loaded(loaded),
             Err(error) => Outcome::Refused(Some(error)),
         };
         *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
@@ -79,13 +90,13 @@ impl Loading {
     }
 
     /// `None` when it is not over, or somebody else has the error.
-    fn wait(&self, within: Duration) -> Option<Result<Arc<Library>, LoadError>> {
+    fn wait(&self, within: Duration) -> Option<Result<T, LoadError>> {
         let left = within.saturating_sub(self.began.elapsed());
         let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.is_over.wait_timeout_while(outcome, left, |now| matches!(now, Outcome::Awaited));
         match &mut *waited.unwrap_or_else(PoisonError::into_inner).0 {
             Outcome::Awaited => None,
-            Outcome::Loaded(library) => Some(Ok(Arc::clone(library))),
+            Outcome::Loaded(loaded) => Some(Ok(loaded.clone())),
             Outcome::Refused(error) => error.take().map(Err),
         }
     }
