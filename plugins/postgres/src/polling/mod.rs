@@ -63,6 +63,8 @@ struct Run {
     next: usize,
     /// So many tables in a row had nothing more.
     quiet: usize,
+    /// A page failed, and nothing was returned since.
+    has_failed: bool,
     waiting_since: Option<Instant>,
 }
 
@@ -125,6 +127,10 @@ impl Polling {
         loop {
             let state = self.head();
             if run.quiet >= run.tables.len() {
+                // The engine takes a source whose poll failed for ill until one returns, and nobody may write for hours.
+                if std::mem::take(&mut run.has_failed) {
+                    return Ok(Batch::empty());
+                }
                 tokio::time::sleep(self.settings.polling.poll_interval).await;
                 run.quiet = 0;
             }
@@ -136,7 +142,11 @@ impl Polling {
             let which = run.next % run.tables.len();
             // Before it is read: a table that fails does not keep the others from their turn.
             run.next = which + 1;
-            let Page { batch, cursor, owed, is_full } = self.page(&mut run, which, &state).await?;
+            let page = self.page(&mut run, which, &state).await;
+            if page.is_err() {
+                (run.has_failed, run.quiet) = (true, 0);
+            }
+            let Page { batch, cursor, owed, is_full } = page?;
             run.quiet = if is_full { 0 } else { run.quiet + 1 };
             self.report_waiting(&mut run);
             let Some(cursor) = cursor.filter(|_| !batch.is_empty()) else { continue };
@@ -147,6 +157,7 @@ impl Polling {
             }
             next.tables.insert(table.quoted(), cursor);
             next.owed.extend(owed);
+            run.has_failed = false;
             return self.staged.stage(batch, Saved::Polling(next));
         }
     }
@@ -302,7 +313,7 @@ async fn find(settings: &Settings, host: &Host) -> Result<Run, Error> {
     }
     report_nulls(&nulls, settings, host);
     let types = server::types(&mut sql).await?;
-    Ok(Run { sql: Some(sql), types, tables, next: 0, quiet: 0, waiting_since: None })
+    Ok(Run { sql: Some(sql), types, tables, next: 0, quiet: 0, has_failed: false, waiting_since: None })
 }
 
 fn report_nulls(tables: &[String], settings: &Settings, host: &Host) {

@@ -236,3 +236,38 @@ async fn names_that_are_sql_do_no_harm_to_a_stream_b128() {
         assert_eq!(database.sql("SELECT count(*) FROM keepme"), "0");
     }
 }
+
+/// The engine takes a source for ill from a failed poll until one returns.
+#[tokio::test]
+async fn a_lost_connection_is_mended_and_seen_to_be_though_nobody_writes_b058() {
+    for version in VERSIONS {
+        let database = Database::new(version);
+        database.sql("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)");
+        let polling = json!({
+            "connection_string": database.url(), "mode": "polling", "tables": ["t"], "poll_interval": "20ms", "max_retries": 1,
+        });
+        let mut by_poll = Reading::open(polling, None).await.unwrap();
+        by_poll.records(1).await;
+        let mut by_stream = Reading::streaming(&database, json!({})).await;
+        database.sql("INSERT INTO t VALUES (2)");
+        by_stream.records(1).await;
+        by_poll.records(1).await;
+        for reading in [&mut by_poll, &mut by_stream] {
+            database.sql(&format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()",
+                database.name
+            ));
+            let mut failures = 0;
+            let empty = loop {
+                match reading.step().await {
+                    Ok(seen) => break seen,
+                    Err(error) => {
+                        assert!(error.is_transient() && failures < 10, "{}", error.chain());
+                        failures += 1;
+                    }
+                }
+            };
+            assert!(empty.is_empty() && failures > 0, "{version}: {failures} failures, then {empty:?}");
+        }
+    }
+}
