@@ -5,7 +5,6 @@
 
 mod accept;
 mod pace;
-mod threads;
 mod tls;
 
 use std::net::{SocketAddr, TcpListener};
@@ -90,14 +89,12 @@ impl Listener {
         let socket = TcpListener::bind(listening.address).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
-        let threads = threads::get().map_err(failed)?;
-        let _inside = threads.enter();
         let socket = tokio::net::TcpListener::from_std(socket).map_err(failed)?;
         let desks: Desks = Arc::new(RwLock::new(Arc::from([Arc::clone(desk)])));
         let (stop, stopping) = watch::channel(false);
         let accepting =
             accept::Accepting { socket, acceptor, listening: listening.clone(), desks: Arc::clone(&desks) };
-        let task = threads.spawn(host.scope(accepting.run(stopping)));
+        let task = tokio::spawn(host.scope(accepting.run(stopping)));
         Ok(Listener { listening, local, desks, stop, task: Some(task) })
     }
 
