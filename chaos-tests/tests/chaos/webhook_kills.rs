@@ -127,7 +127,8 @@ fn posts_taken_while_the_broker_is_away_are_answered_by_the_spool_alone_b106() {
         };
         good.site.define(KEY, &definition(&topic, port, &keys)).unwrap();
         // Nobody listens there.
-        good.site.configure(&format!("127.0.0.1:{}", free_port()), "").unwrap();
+        let away = format!("127.0.0.1:{}", free_port());
+        good.site.configure(&away, "\n[shutdown]\ngrace = \"1s\"\n").unwrap();
         let mut daemon = good.start();
         wait_for("the listener", WITHIN, || post(port, PATH, 1_000_000).map_err(|error| error.to_string()))
             .unwrap();
@@ -138,11 +139,19 @@ fn posts_taken_while_the_broker_is_away_are_answered_by_the_spool_alone_b106() {
         });
         let right = if spool { [200, 200] } else { [503, 429] };
         assert!(answers.iter().all(|status| right.contains(status)), "{answers:?}");
+        // A stop that cannot deliver what there is, then a life that is killed.
+        daemon.terminate();
+        daemon.wait_exit(WITHIN).unwrap();
+        let mut daemon = good.start();
+        wait_for("the listener again", WITHIN, || {
+            post(port, PATH, 1_000_001).map_err(|error| error.to_string())
+        })
+        .unwrap();
         daemon.kill();
         good.site.configure(&good.bootstrap, "").unwrap();
         let _daemon = good.start();
         let answered = if spool { (0..100).collect() } else { Default::default() };
-        judge(&good, &topic, &Posted { answered, begun: 1_000_001, refused: 0 }, 0);
+        judge(&good, &topic, &Posted { answered, begun: 1_000_002, refused: 0 }, 0);
     }
 }
 
