@@ -161,6 +161,7 @@ fn too_many(seconds: u64) -> Problem {
     let detail = format!("too many wrong API keys from this address; it may try again in {seconds} s");
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "http.too_many_failures", detail)
         .with_header(header::RETRY_AFTER, &seconds.to_string())
+        .with_hint("look which program here sends a key that is not in force")
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ use crate::maintain::{Maintenance, Unwilling};
 /// Longest name; a plugin's author chooses shorter ones.
 const NAME_MAX: usize = 64;
 
+/// Nobody knows whether it was carried out.
+const LOOK_FIRST: &str = "it may still be carried out: look at the source before you send it again";
+
 /// What may stand behind the `?`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,15 +40,14 @@ pub(super) async fn command(
     flags: Result<Query<Parameters>, QueryRejection>,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let Path((key, name)) = path.map_err(|rejection| {
-        Problem::new(StatusCode::NOT_FOUND, "source_not_found", rejection.body_text())
-    })?;
+    let Path((key, name)) = path.map_err(|rejection| Problem::unreadable_key(rejection.body_text()))?;
     if name.chars().count() > NAME_MAX {
         return Err(AskError::Unknown("no command has so long a name".to_owned()).into());
     }
     let arguments = if body.is_empty() { b"null".as_slice() } else { &body };
     let arguments: &RawValue = serde_json::from_slice(arguments).map_err(|cause| {
         Problem::new(StatusCode::BAD_REQUEST, "http.bad_json", format!("the body is no JSON: {cause}"))
+            .with_hint("send the arguments of the command as JSON, or no body where it has none")
     })?;
     let Query(Parameters { dry_run }) = flags.map_err(|rejection| {
         Problem::new(StatusCode::BAD_REQUEST, "http.bad_query", rejection.body_text())
@@ -63,7 +65,8 @@ pub(super) async fn command(
     tracing::info!(source = key, command = name, dry_run, "command of the plugin taken");
     if serde_json::from_str::<&RawValue>(&answer).is_err() {
         let detail = "the plugin took the command and answered something that is no JSON";
-        return Err(Problem::new(StatusCode::BAD_GATEWAY, "plugin.bad_answer", detail));
+        return Err(Problem::new(StatusCode::BAD_GATEWAY, "plugin.bad_answer", detail)
+            .with_hint("it was carried out; tell the author of the plugin"));
     }
     let kind = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, kind)], answer).into_response())
@@ -109,7 +112,9 @@ fn problem(key: &str, why: Unwilling) -> Problem {
         Unwilling::Store(StateError::InUse) => problem
             .with_hint(format!("stop it first: POST /sources/{key}/stop, or `pico-connectors stop {key}`")),
         Unwilling::Unknown(_) => problem.with_hint("the page of the source names the commands of its plugin"),
-        Unwilling::Store(_) | Unwilling::NoPlugin(_) | Unwilling::Failed(_) | Unwilling::Silent => problem,
+        Unwilling::Silent => problem.with_hint(LOOK_FIRST),
+        // Their words say what to do.
+        Unwilling::Store(_) | Unwilling::NoPlugin(_) | Unwilling::Failed(_) => problem,
     }
 }
 
@@ -125,7 +130,9 @@ impl From<AskError> for Problem {
             AskError::Failed(_) => {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "plugin.command_failed", detail)
             }
-            AskError::Silent => Problem::new(StatusCode::GATEWAY_TIMEOUT, "plugin.silent", detail),
+            AskError::Silent => {
+                Problem::new(StatusCode::GATEWAY_TIMEOUT, "plugin.silent", detail).with_hint(LOOK_FIRST)
+            }
         }
     }
 }

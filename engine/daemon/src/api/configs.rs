@@ -148,6 +148,7 @@ fn readable(key: Key) -> Result<String, Problem> {
 
 fn bad_request(reason: String) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, "http.bad_request", reason)
+        .with_hint("GET /openapi.json says what this path takes")
 }
 
 impl From<NotDone> for Problem {
@@ -166,16 +167,23 @@ impl From<NotDone> for Problem {
             NotDone::Invalid(findings) => {
                 let code = findings.first().map_or("invalid_configuration", |finding| finding.code);
                 let reasons: Vec<String> = findings.iter().map(Finding::summary).collect();
-                Problem::new(StatusCode::BAD_REQUEST, code, reasons.join("; ")).with_reasons(reasons)
+                let hint = findings.iter().find_map(|finding| finding.hint.clone());
+                Problem::new(StatusCode::BAD_REQUEST, code, reasons.join("; "))
+                    .with_reasons(reasons)
+                    .with_hint(
+                        hint.unwrap_or_else(|| "mend what the reasons name; nothing was stored".to_owned()),
+                    )
             }
             NotDone::Active => Problem::new(StatusCode::CONFLICT, "configs.active", "the version is active")
                 .with_hint("make another one active first"),
             NotDone::Files(finding) => {
+                let hint = finding.hint.clone().unwrap_or_else(|| {
+                    "look at the folder of the definitions and its rights, then ask again".to_owned()
+                });
                 Problem::new(StatusCode::INTERNAL_SERVER_ERROR, finding.code, Finding::summary(&finding))
+                    .with_hint(hint)
             }
-            NotDone::Ending => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "engine.ending", "the daemon is shutting down")
-            }
+            NotDone::Ending => Problem::ending(),
         }
     }
 }

@@ -49,6 +49,7 @@ impl Gate {
     pub(crate) fn new(http: &Http, bound: SocketAddr) -> Result<Gate, Error> {
         let access = Access::new(&http.keys).map_err(|_unspecified| {
             Error::environment("process.no_random", "the system has no random numbers")
+                .with_hint("allow the system call getrandom, or make /dev/urandom readable")
         })?;
         let origins = http.cors.iter().flat_map(|cors| cors.allowed_origins.iter().cloned()).collect();
         Ok(Gate { hosts: Hosts::new(http, bound), access: Arc::new(access), origins })
@@ -119,6 +120,7 @@ async fn read_body(request: Request) -> Result<Request, Problem> {
     let too_large = || {
         let detail = format!("the body is larger than {bytes_max} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "http.body_too_large", detail)
+            .with_hint("send less; a definition or a state of that size is mostly another file")
     };
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(too_large());
@@ -131,7 +133,8 @@ async fn read_body(request: Request) -> Result<Request, Problem> {
         Ok(Err(_too_large_or_cut)) => Err(too_large()),
         Err(_elapsed) => {
             let detail = format!("the body took longer than {} s", BODY_WITHIN.as_secs());
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "http.body_too_slow", detail))
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "http.body_too_slow", detail)
+                .with_hint("send head and body at once"))
         }
     }
 }

@@ -115,10 +115,14 @@ async fn banner() -> String {
 }
 
 async fn unknown_route(uri: Uri) -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "http.unknown_route", "there is nothing at this path").at(uri.path())
+    Problem::new(StatusCode::NOT_FOUND, "http.unknown_route", "there is nothing at this path")
+        .at(uri.path())
+        .with_hint("GET /openapi.json lists the paths")
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Problem {
     let detail = format!("this path does not take {method}");
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "http.wrong_method", detail).at(uri.path())
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "http.wrong_method", detail)
+        .at(uri.path())
+        .with_hint("GET /openapi.json lists what each path takes")
 }

@@ -20,5 +20,6 @@ pub(super) async fn plugins(State(api): State<Arc<Api>>) -> Result<Json<Listing>
             "plugin.listing_failed",
             "a library could not be looked at",
         )
+        .with_hint("the log of the daemon says which; ask again without it")
     })
 }

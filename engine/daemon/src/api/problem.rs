@@ -76,6 +76,18 @@ impl Problem {
         self
     }
 
+    /// Nothing is done any more.
+    pub(crate) fn ending() -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "engine.ending", "the daemon is shutting down")
+            .with_hint("ask again once it runs again")
+    }
+
+    /// What stands for the key in the path is not even text.
+    pub(crate) fn unreadable_key(reason: String) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "source_not_found", reason)
+            .with_hint("GET /sources lists the keys")
+    }
+
     /// No source of this key. The code is the one the existing runtimes use.
     pub(crate) fn unknown_source(key: &str) -> Problem {
         // A key is text of the caller: cut, so that no answer grows with it.
@@ -102,11 +114,9 @@ impl From<CommandError> for Problem {
             CommandError::UnknownSource(key) => Problem::unknown_source(&key),
             CommandError::NotRunnable(reason) => {
                 Problem::new(StatusCode::CONFLICT, "source.not_runnable", reason)
-                    .with_hint("mend the definition and start the daemon again")
+                    .with_hint("mend its file; it is taken up by itself, or by POST /reload")
             }
-            CommandError::Ending => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "engine.ending", "the daemon is shutting down")
-            }
+            CommandError::Ending => Problem::ending(),
         }
     }
 }

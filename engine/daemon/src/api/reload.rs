@@ -108,9 +108,7 @@ impl From<Refused> for Problem {
                 Problem::new(StatusCode::CONFLICT, "reload.plan_outdated", detail)
                     .with_hint("look at the plan again and confirm that one")
             }
-            Refused::Ending => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "engine.ending", "the daemon is shutting down")
-            }
+            Refused::Ending => Problem::ending(),
         }
     }
 }

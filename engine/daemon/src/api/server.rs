@@ -53,6 +53,7 @@ impl Listener {
         let address = http.address.as_str();
         let resolved = tokio::net::lookup_host(address).await.map_err(|cause| {
             Error::environment("http.bad_address", format!("[http] address {address:?} cannot be resolved"))
+                .with_hint("right is HOST:PORT, such as 127.0.0.1:8081")
                 .because(cause)
         })?;
         let addresses: Vec<SocketAddr> = resolved.collect();

@@ -76,7 +76,7 @@ fn taken(command: Command, is_kept: bool) -> Response {
 pub(super) fn readable(key: Key) -> Result<String, Problem> {
     match key {
         Ok(Path(key)) => Ok(key),
-        Err(rejection) => Err(Problem::new(StatusCode::NOT_FOUND, "source_not_found", rejection.body_text())),
+        Err(rejection) => Err(Problem::unreadable_key(rejection.body_text())),
     }
 }
 

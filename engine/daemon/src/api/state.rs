@@ -82,9 +82,7 @@ async fn change(desk: &Desk, status: Status, wanted: Wanted, flags: Flags) -> Re
 
 /// The state of a source that is listed, and what the source does now.
 async fn desk(api: &Api, key: Key) -> Result<(Desk, Status), Problem> {
-    let Path(key) = key.map_err(|rejection| {
-        Problem::new(StatusCode::NOT_FOUND, "source_not_found", rejection.body_text())
-    })?;
+    let Path(key) = key.map_err(|rejection| Problem::unreadable_key(rejection.body_text()))?;
     let detail = api.engine.get(&key).await.ok_or_else(|| Problem::unknown_source(&key))?;
     let running = api.engine.running().await?;
     let found = running.into_iter().find(|source| source.key.eq_ignore_ascii_case(&key));

@@ -60,6 +60,7 @@ pub(super) async fn tail(
     let look = look.ok_or_else(|| {
         let detail = format!("as many look at {key:?} already as may");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "http.too_many_streams", detail)
+            .with_hint("end one of the others first")
     })?;
     let tail = Tail { engine: api.engine.clone(), key, filter, left: wanted.limit.unwrap_or(u32::MAX) };
     streams::open(&api.streams, &api.readiness, |outlet| tail.write(look, outlet))

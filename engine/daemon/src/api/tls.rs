@@ -56,6 +56,7 @@ impl Tls {
 
 fn refused(reason: String) -> Error {
     Error::environment("http.bad_certificate", reason)
+        .with_hint("[http.tls] takes a certificate with its chain and its key, both as PEM files that the daemon may read")
 }
 
 /// The certificate that new connections get.

@@ -99,7 +99,8 @@ async fn wait(
             let why = source.last_error.map(|error| format!(": {}", error.message)).unwrap_or_default();
             let reason =
                 format!("after {seconds} s the source is {}, not {}{why}", source.status, order.goal());
-            Err(Error::runtime("client.not_reached", reason))
+            let hint = "`pico-connectors describe KEY` says more; --wait SECONDS waits longer";
+            Err(Error::runtime("client.not_reached", reason).with_hint(hint))
         }
     }
 }

@@ -53,7 +53,8 @@ fn ended(event: &Event) -> Result<Exit, Error> {
     match told["reason"].as_str() {
         Some("the limit is reached") => Ok(Exit::Ok),
         Some(reason) => Err(Error::runtime("client.stream_ended", harmless(reason))),
-        None => Err(Error::runtime("client.stream_ended", "the daemon ended the stream")),
+        None => Err(Error::runtime("client.stream_ended", "the daemon ended the stream")
+            .with_hint("look at its log, then ask again")),
     }
 }
 

@@ -117,6 +117,7 @@ fn schema_ids(definition: &Definition) -> Result<Vec<Option<u32>>, Error> {
     runtime::block_on(async move {
         ids.get().await.map_err(|failure| {
             Error::environment(failure.cause.code, "the schema registry cannot be used")
+                .with_hint("look at [topics.schema_registry] of the definition; nothing was sent")
                 .because(failure.cause)
         })
     })

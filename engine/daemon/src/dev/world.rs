@@ -153,9 +153,9 @@ async fn broker(data: Option<PathBuf>, remarks: &mut Vec<String>) -> Result<DevB
             Err(pico_devbroker::Error::Bind { source, .. })
                 if source.kind() == std::io::ErrorKind::AddrInUse => {}
             Err(cause) => {
-                return Err(
-                    Error::environment("dev.no_broker", "the broker cannot be started").because(cause)
-                );
+                return Err(Error::environment("dev.no_broker", "the broker cannot be started")
+                    .with_hint("another folder for its data is named with --data")
+                    .because(cause));
             }
         }
     }
@@ -163,7 +163,8 @@ async fn broker(data: Option<PathBuf>, remarks: &mut Vec<String>) -> Result<DevB
     Err(Error::environment(
         "dev.no_port",
         format!("the ports {DEV_PORT} to {last} of 127.0.0.1 are all taken"),
-    ))
+    )
+    .with_hint("end another `pico-connectors dev`, or whatever listens there"))
 }
 
 /// The wished address, or the next free port above it. Another process may take it before we do: said then.

@@ -94,6 +94,7 @@ fn write(folder: &Path, key: &SourceKey, text: &str) -> Result<PathBuf, Error> {
             Error::Config(vec![finding.with_hint("choose another --key or --dir, or move the file away")])
         }
         _ => Error::environment("new.not_written", format!("{} cannot be written", file.display()))
+            .with_hint("name a folder that you may write to with --dir, or see it with --print")
             .because(cause),
     };
     std::fs::create_dir_all(folder).map_err(failed)?;

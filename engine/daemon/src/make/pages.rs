@@ -18,6 +18,7 @@ pub(super) fn run(dir: Option<&Path>) -> Result<Exit, Error> {
     };
     let failed = |cause: std::io::Error| {
         Error::environment("man.not_written", format!("{} cannot be written to", dir.display()))
+            .with_hint("name a folder that you may write to with --dir")
             .because(cause)
     };
     std::fs::create_dir_all(dir).map_err(failed)?;

@@ -23,6 +23,7 @@ impl Hasher {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &rand::SystemRandom::new());
         let key = key.map_err(|_unspecified| {
             Error::environment("process.no_random", "the system has no random numbers")
+                .with_hint("allow the system call getrandom, or make /dev/urandom readable")
         })?;
         Ok(Hasher(key))
     }

@@ -102,6 +102,7 @@ fn export(cli: &Cli, arguments: &StateArguments, key: &str, file: Option<&Path>)
             let text = serde_json::to_string_pretty(&document).expect("what we print has text keys only");
             written(file, &text).map_err(|cause| {
                 Error::environment("state.not_written", format!("cannot write {}", file.display()))
+                    .with_hint("name another file with --output, in a folder that you may write to")
                     .because(cause)
             })?;
         }
@@ -168,7 +169,9 @@ fn read(file: &Path) -> Result<Vec<u8>, Error> {
         }
     };
     outcome.map_err(|cause| {
-        Error::environment("state.no_file", format!("cannot read {}", file.display())).because(cause)
+        Error::environment("state.no_file", format!("cannot read {}", file.display()))
+            .with_hint("name a file that `state export` wrote, or - for standard input")
+            .because(cause)
     })?;
     Ok(text)
 }

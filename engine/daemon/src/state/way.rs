@@ -105,6 +105,7 @@ fn offline(cli: &Cli, key: &str) -> Result<Way, Error> {
         Some(definition) => definition.key.clone(),
         None => key.parse::<SourceKey>().map_err(|error| {
             Error::environment("state.bad_key", format!("{key:?} is no key of a source: {error}"))
+                .with_hint("`pico-connectors status` lists the keys of a daemon, `check` those of files")
         })?,
     };
     let reader = definition.map(|definition| Reader::new(definition, &engine.plugins, engine.limits));
