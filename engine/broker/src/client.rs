@@ -88,6 +88,8 @@ fn panicked() -> DeliveryFailure {
 pub(crate) struct Client {
     pub(crate) connection: Connection,
     pub(crate) topics: Topics,
+    /// Records it may hold while the present batch goes in.
+    pub(crate) room: u64,
     sent: u64,
     reports_seen: u64,
     quiet_since: Instant,
@@ -95,7 +97,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(connection: Connection, topics: Topics) -> Client {
-        Client { connection, topics, sent: 0, reports_seen: 0, quiet_since: Instant::now() }
+        Client { connection, topics, room: u64::MAX, sent: 0, reports_seen: 0, quiet_since: Instant::now() }
     }
 
     /// `count` records entered. The clock of silence starts when nothing was outstanding before.
@@ -114,6 +116,11 @@ impl Client {
     /// Records in the client without a report.
     pub(crate) fn outstanding(&self) -> u64 {
         self.sent.saturating_sub(self.connection.shared.reports())
+    }
+
+    /// Records noted so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// How long reports have been outstanding without one coming in.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use pico_actors::fault;
@@ -28,6 +29,9 @@ pub(crate) struct Shared {
     slots: Arc<Slots>,
     /// Reports that came, good or bad: progress.
     reports: AtomicU64,
+    /// The courier waits for so many reports.
+    wake_at: AtomicU64,
+    courier: Thread,
     /// Whether `last_error` holds something: looked at for every report.
     has_complained: AtomicBool,
     /// Set once the client exists; weak, since the client owns this.
@@ -54,10 +58,13 @@ struct Line {
 }
 
 impl Shared {
+    /// To be called by the courier, which is woken from here.
     pub(crate) fn new(slots: Arc<Slots>) -> Shared {
         Shared {
             slots,
             reports: AtomicU64::new(0),
+            wake_at: AtomicU64::new(0),
+            courier: thread::current(),
             has_complained: AtomicBool::new(false),
             producer: OnceLock::new(),
             notes: Mutex::new(Notes::default()),
@@ -76,7 +83,20 @@ impl Shared {
 
     /// Reports so far.
     pub(crate) fn reports(&self) -> u64 {
-        self.reports.load(Ordering::Relaxed)
+        self.reports.load(Ordering::SeqCst)
+    }
+
+    /// The courier is woken when so many reports are in; it looks once more before it waits.
+    pub(crate) fn wake_at(&self, reports: u64) {
+        self.wake_at.store(reports, Ordering::SeqCst);
+    }
+
+    /// One more report. This and [`Shared::wake_at`] see one another in one order, so that no wake is lost.
+    fn count_report(&self) {
+        let reports = self.reports.fetch_add(1, Ordering::SeqCst) + 1;
+        if reports == self.wake_at.load(Ordering::SeqCst) {
+            self.courier.unpark();
+        }
     }
 
     /// Why the client can no longer be used, once it cannot.
@@ -108,7 +128,8 @@ impl Shared {
 
     /// Forgets the last complaint: the broker was reached.
     pub(crate) fn clear_error(&self) {
-        if self.has_complained.swap(false, Ordering::Relaxed) {
+        // Looked at first: this is asked for every report, and a swap takes the line from everybody.
+        if self.has_complained.load(Ordering::Relaxed) && self.has_complained.swap(false, Ordering::Relaxed) {
             self.notes().last_error = None;
         }
     }
@@ -197,7 +218,7 @@ impl ProducerContext for Context {
                 self.0.refused(code, message.topic(), ticket, record);
             }
         }
-        self.0.reports.fetch_add(1, Ordering::Relaxed);
+        self.0.count_report();
         self.0.slots.release(ticket, 1);
     }
 }

@@ -148,6 +148,7 @@ impl Courier {
         }
         self.find_topics(batch)?;
         fault::point("topics_created");
+        self.make_room(batch);
         let introduced = self.introduce(batch, ticket)?;
         self.enqueue(batch, ticket, &introduced)
     }

@@ -28,6 +28,7 @@ mod message;
 mod native;
 mod plan;
 mod port;
+mod room;
 mod sending;
 mod settings;
 mod slots;

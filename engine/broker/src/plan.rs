@@ -79,8 +79,22 @@ pub(crate) struct BlockPlan {
 pub(crate) struct ClientPlan {
     key: ClientKey,
     bounds: QueueBounds,
+    /// Bytes of one full request to a partition.
+    pub(crate) request_bytes: u64,
     /// Topics that its blocks may send to.
     pub(crate) topics_most: usize,
+}
+
+impl ClientPlan {
+    /// Whether it waits for fuller requests.
+    pub(crate) fn lingers(&self) -> bool {
+        self.key.lingers()
+    }
+
+    /// Records in one request at most.
+    pub(crate) fn batch_length(&self) -> u32 {
+        self.key.batch_length()
+    }
 }
 
 impl Plan {
@@ -92,7 +106,8 @@ impl Plan {
             let known = clients.iter().position(|client| client.key == key);
             let client = known.unwrap_or_else(|| {
                 let bounds = QueueBounds { messages: 0, bytes: 0 };
-                clients.push(ClientPlan { key, bounds, topics_most: 0 });
+                let request_bytes = settings::request_bytes(&source.kafka, &source.limits, &key);
+                clients.push(ClientPlan { key, bounds, request_bytes, topics_most: 0 });
                 clients.len() - 1
             });
             clients[client].topics_most += block.max_topics as usize;

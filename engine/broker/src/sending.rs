@@ -18,7 +18,7 @@ use crate::slots::Ticket;
 use crate::topics::{Look, Topic};
 
 /// Records handed to librdkafka in one call.
-const CHUNK: usize = 1_000;
+pub(crate) const CHUNK: usize = 1_000;
 /// One look at the broker's metadata.
 const LOOK_WAIT_MS: i32 = 500;
 /// Pause before another look: the broker could not be asked, or does not show a topic it just made.
@@ -184,7 +184,8 @@ impl Courier {
         let mut done = 0;
         let mut full_since = None;
         while done < chunk.len() {
-            let rest = &mut chunk[done..];
+            let admitted = self.wait_for_room_of(lane, chunk.len() - done)?;
+            let rest = &mut chunk[done..done + admitted];
             self.expect(lane, rest.len() as u32);
             let (accepted, refused) = lane.topic.handle.produce(lane.topic.partition, rest);
             self.unexpect(lane, (rest.len() - accepted) as u32);
@@ -209,6 +210,7 @@ impl Courier {
         outgoing: &Outgoing<'_>,
     ) -> Result<(), DeliveryFailure> {
         let mut full_since = None;
+        self.wait_for_room_of(lane, 1)?;
         loop {
             self.expect(lane, 1);
             let place = (lane.topic.partition, outgoing.timestamp_ms.unwrap_or(NOW));
@@ -263,8 +265,8 @@ impl Courier {
 
 /// Where the records of one group go.
 pub(crate) struct Lane {
-    at: usize,
+    pub(crate) at: usize,
     pub(crate) topic: Rc<Topic>,
     name: Arc<str>,
-    ticket: Ticket,
+    pub(crate) ticket: Ticket,
 }

@@ -13,6 +13,8 @@ use crate::error::BrokerError;
 const RECORD_SLACK_BYTES: u64 = 16 * 1024;
 /// Part of that slack which is librdkafka's own framing of one record.
 const FRAMING_BYTES: u64 = 1024;
+/// librdkafka's own `batch.size`.
+const REQUEST_BYTES: u64 = 1_000_000;
 /// librdkafka's own bound on `queue.buffering.max.messages`.
 const QUEUE_MESSAGES_MAX: u64 = 10_000_000;
 
@@ -34,6 +36,14 @@ impl ClientKey {
             linger: block.linger,
             properties: block.properties.clone(),
         }
+    }
+
+    pub(crate) fn lingers(&self) -> bool {
+        !self.linger.is_zero()
+    }
+
+    pub(crate) fn batch_length(&self) -> u32 {
+        self.batch_length
     }
 }
 
@@ -58,6 +68,14 @@ impl QueueBounds {
 /// Largest payload with key that is handed to a client.
 pub(crate) fn record_bytes_max(limits: &Limits) -> usize {
     usize::try_from(limits.record_bytes + RECORD_SLACK_BYTES - FRAMING_BYTES).unwrap_or(usize::MAX)
+}
+
+/// What a full request to a partition holds: `batch.size`, as librdkafka has it where nobody sets it, and no more than
+/// `message.max.bytes`.
+pub(crate) fn request_bytes(kafka: &Kafka, limits: &Limits, key: &ClientKey) -> u64 {
+    let written =
+        connection(kafka, Some(&key.properties)).get("batch.size").and_then(|size| size.parse().ok());
+    written.unwrap_or(REQUEST_BYTES).clamp(1, limits.record_bytes + RECORD_SLACK_BYTES)
 }
 
 /// How every client reaches the broker. `properties` of a block go before those of `[kafka]`; neither goes before

@@ -21,6 +21,8 @@ pub(crate) struct Topic {
     pub(crate) handle: Handle,
     /// What to give librdkafka as partition.
     pub(crate) partition: i32,
+    /// How many it has.
+    pub(crate) partitions: u32,
     /// Whether the first record of its client for it, which goes alone, has not been taken yet.
     is_new: Cell<bool>,
 }
@@ -30,7 +32,7 @@ impl Topic {
         let is_single = partitions == 1;
         let partition = if is_single { ONLY_PARTITION } else { BY_PARTITIONER };
         // Of several partitions nobody knows beforehand which one a record will go to.
-        Topic { handle, partition, is_new: Cell::new(is_single) }
+        Topic { handle, partition, partitions: partitions.unsigned_abs(), is_new: Cell::new(is_single) }
     }
 
     /// Whether the broker has yet to take a record of this client here; from now on it is not asked again.

@@ -8,6 +8,7 @@ mod first;
 mod identity;
 #[cfg(feature = "failpoints")]
 mod kills;
+mod room;
 mod support;
 mod threads;
 mod topics;
