@@ -9,7 +9,7 @@ use picomq_connector_sdk::http::stub::{Reply, Stub};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::support::{next, open, v1};
+use crate::support::{next, open, parameter, v1};
 
 const NOTHING: &str = "{\"results\":[{\"statement_id\":0}]}\n";
 const ONE: &str = "{\"results\":[{\"statement_id\":0,\"series\":[{\"name\":\"m\",\"columns\":[\"time\",\"v\",\"t\"],\
@@ -48,7 +48,9 @@ async fn the_doctor_tells_a_server_that_is_away_from_one_with_points_and_one_wit
         (200, NOTHING, told(&[("server", "ok"), ("points", "warning")]), "nothing to read yet"),
         (401, "{\"error\":\"unauthorized\"}", told(&[("server", "error")]), "401"),
     ] {
-        let stub = Stub::start(move |_| Reply::json(status, body)).await;
+        // Whoever asks for the earliest times alone, up to none of ours, finds nothing.
+        let found = move |query: &str| if query.contains("'20") { body } else { NOTHING };
+        let stub = Stub::start(move |asked| Reply::json(status, found(&parameter(&asked.target, "q")))).await;
         let (seen, last) = doctor(v1(&stub.url(), json!({}))).await;
         assert_eq!(seen, looks, "{last}");
         assert!(last.contains(detail), "{last}");
