@@ -4,6 +4,8 @@
 //! not fit. The earliest such time is the *horizon*: what lies before it is complete, whatever the order of tables and rows.
 //! Of one time alone (a *group*) the rows with the least digests are taken, which needs no order of the server at all.
 
+use std::fmt::Write;
+
 use picomq_connector_sdk::Error as SourceError;
 use ring::digest;
 
@@ -341,10 +343,11 @@ impl Entry {
         if !id.is_empty() {
             id.push(' ');
         }
-        id.push_str(&self.time.to_string());
-        if !self.is_exact {
-            id.push_str(&format!(" {:016x}", self.digest.0));
-        }
+        let written = match self.is_exact {
+            true => write!(id, "{}", self.time),
+            false => write!(id, "{} {:016x}", self.time, self.digest.0),
+        };
+        written.expect("a text can always be written to");
     }
 }
 

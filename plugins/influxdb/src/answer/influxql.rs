@@ -156,8 +156,8 @@ impl Documents {
                     series.columns.len()
                 )));
             }
-            rows.row(instant(values[at])?, |draft| {
-                let time = instant(values[at])?;
+            let time = instant(values[at])?;
+            rows.row(time, |draft| {
                 let cells: Vec<Cell<'_>> = values
                     .iter()
                     .enumerate()

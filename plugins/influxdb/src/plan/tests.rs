@@ -195,6 +195,23 @@ fn groups_far_larger_than_any_page_come_once_and_whole_b100() {
 }
 
 #[test]
+fn what_is_in_a_page_is_handed_over_without_another_question_groups_too() {
+    let mut points: Vec<(i64, u32)> = (0..300).map(|time| (time, 0)).collect();
+    points.extend((0..60).map(|name| (150, name + 1)));
+    let server = Server { is_generated: true, ..Server::new(&points) };
+    let look = Room { records: 100, ..ROOM };
+    let mut reading = Reading::new(Pace { look, ..pace(0) });
+    let mut batches = 0;
+    while reading.kept.is_some() || !reading.cycle.is_over() {
+        reading.step(&server).unwrap();
+        batches += 1;
+    }
+    assert_eq!(reading.sorted(), names(&points));
+    // 4, 8, 16, 32, 64 and then 100 rows each; two of them meet the group, one end is the last.
+    assert!(reading.asked <= 11 && batches > 70, "{} questions, {batches} batches", reading.asked);
+}
+
+#[test]
 fn a_late_point_within_the_overlap_comes_and_one_beyond_it_does_not() {
     let mut server = Server::new(&[(10, 0), (100, 0), (200, 0)]);
     let mut reading = Reading::new(pace(50));
