@@ -95,7 +95,7 @@ fn what_comes_late_to_a_time_passed_while_it_was_behind_is_found_at_the_head() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Whatever becomes visible at most an overlap after its time comes, exactly once: with points in any order, a source that
     /// begins late, whose pages take time, that is killed at any moment and comes back with pages of another size.
@@ -133,6 +133,37 @@ proptest! {
         reading.now = reading.now.max(3_000 + OVERLAP);
         reading.cycle(&server).unwrap();
         let all: Vec<(i64, u32)> = names_of.into_iter().collect();
+        prop_assert_eq!(reading.sorted(), names(&all));
+    }
+
+    /// As before, where a look through the window takes several pages, and new points come between them.
+    #[test]
+    fn a_look_of_many_pages_loses_no_late_point_while_new_ones_come_b094(
+        late in prop::collection::vec((0_i64..500, 1_u32..4, 60_i64..=100), 20..60),
+        passes in prop::collection::vec(0_i64..16, 400),
+        kills in prop::collection::vec(0_u32..40, 400),
+    ) {
+        let mut all: std::collections::BTreeMap<(i64, u32), i64> =
+            (0..500).map(|time| ((time, 0), time)).collect();
+        all.extend(late.iter().map(|(time, name, late)| ((*time, *name), time + late)));
+        let coming = all.iter().map(|(point, visible)| (*visible, *point)).collect();
+        let server = Server { coming, is_generated: true, ..Server::new(&[]) };
+        let look = Room { records: 30, bytes: 1 << 20 };
+        let pace = Pace { overlap: 100, look, is_until_now: true, ..pace(5) };
+        let mut reading = Reading { now: 0, ..Reading::new(pace) };
+        for (passes, kill) in passes.into_iter().zip(kills) {
+            if reading.kept.is_none() && reading.cycle.is_over() {
+                reading.cycle.restart();
+            }
+            reading.step(&server).unwrap();
+            if kill == 0 {
+                reading.kill();
+            }
+            reading.now += passes;
+        }
+        reading.now = reading.now.max(600);
+        reading.cycle(&server).unwrap();
+        let all: Vec<(i64, u32)> = all.into_keys().collect();
         prop_assert_eq!(reading.sorted(), names(&all));
     }
 }
