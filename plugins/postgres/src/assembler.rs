@@ -269,8 +269,11 @@ impl Assembler {
         if said.lsn < self.done {
             return Ok(());
         }
+        // No log is so long, and what came after would be before everything.
+        let behind = said.lsn.0.checked_add(1).map(Lsn);
+        let behind = behind.ok_or_else(|| Error::Protocol(format!("a message at {}", said.lsn)))?;
         logical::add(&mut self.batch, &self.records, &said.logical(self.done, None));
-        self.done = Lsn(said.lsn.0 + 1);
+        self.done = behind;
         self.refuse_overflow(|| format!("the message with the prefix `{}`", said.prefix))
     }
 

@@ -49,6 +49,12 @@ fn what_a_real_server_said_is_taken_whole() {
     assert!(reading.take().batch.len() >= 11, "the seed has lost its changes");
 }
 
+/// Among them what fuzzers found, such as a message at the last position there can be.
+#[test]
+fn every_seed_is_batches_or_an_error() {
+    seeds("postgres_stream").iter().for_each(|seed| super::stream(seed));
+}
+
 proptest! {
     #[test]
     fn any_stream_is_batches_or_an_error(which: usize, changes in changes()) {
