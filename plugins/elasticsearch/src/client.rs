@@ -263,6 +263,10 @@ impl Server {
     fn refused(&self, what: &str, head: &Head, refusal: &Refusal) -> Error {
         let error = head.refusal(what, &refusal.reason);
         match (&*refusal.kind, head.kind()) {
+            // Not in the form in which these servers refuse: something else listens there.
+            ("", _) if head.status() == 404 => {
+                Error::permanent(format!("{error}; url must lead to Elasticsearch or OpenSearch"))
+            }
             ("index_not_found_exception", _) => Error::transient(format!(
                 "{}; index = \"{}\" is read as soon as it is there",
                 error, self.index

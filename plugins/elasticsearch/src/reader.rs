@@ -53,6 +53,8 @@ struct Inner {
     survey: Option<(Instant, Survey)>,
     next_round: Instant,
     next_count: Instant,
+    /// The last poll failed, and nothing was returned since.
+    has_failed: bool,
     spare: Vec<u8>,
 }
 
@@ -72,6 +74,7 @@ impl Reader {
             survey: None,
             next_round: now,
             next_count: now,
+            has_failed: false,
             spare: Vec::new(),
         };
         let checks = Checks::new(host.clone());
@@ -84,27 +87,35 @@ impl Reader {
         &self.checks
     }
 
-    /// Waits for documents after `head`. The future may be dropped at any await: it then begins anew at its position.
+    /// Waits for documents after `head`; after an error also for the first round that finds none, so that the engine sees that
+    /// all is well. The future may be dropped at any await: it then begins anew at its position.
     ///
     /// # Errors
     /// What the server said, or that it said nothing.
-    pub(crate) async fn read(&self, mut head: Position) -> Result<(Batch, Position), Error> {
+    pub(crate) async fn read(&self, head: Position) -> Result<(Batch, Position), Error> {
         let mut inner = self.inner.lock().await;
+        let outcome = self.news(&mut inner, head).await;
+        inner.has_failed = outcome.is_err();
+        outcome
+    }
+
+    async fn news(&self, inner: &mut Inner, mut head: Position) -> Result<(Batch, Position), Error> {
         sleep(self.server.client().quiet_left().unwrap_or_default()).await;
         let mut lost = 0;
         loop {
             let going = inner.chain.take().filter(|chain| chain.documents == head.documents);
             let mut chain = match going {
                 Some(chain) => chain,
-                None => match self.begin(&mut inner, &mut head).await? {
+                None => match self.begin(inner, &mut head).await? {
                     Some(chain) => chain,
+                    None if inner.has_failed => return Ok((Batch::empty(), head)),
                     None => continue,
                 },
             };
-            match self.step(&mut inner, &mut chain, &head).await {
+            match self.step(inner, &mut chain, &head).await {
                 Ok(Step { batch, position, is_last }) => {
-                    self.stepped(&mut inner, chain, &position, is_last).await;
-                    if position.is_done || !batch.is_empty() {
+                    self.stepped(inner, chain, &position, is_last).await;
+                    if position.is_done || !batch.is_empty() || (is_last && inner.has_failed) {
                         return Ok((batch, position));
                     }
                     head = position;

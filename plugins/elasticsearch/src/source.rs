@@ -55,6 +55,10 @@ impl Source for ElasticsearchSource {
             return Err(Error::Interrupted);
         }
         let (batch, candidate) = self.interrupt.race(self.reader.read(head)).await??;
+        // Nothing new, and that is to be seen.
+        if batch.is_empty() && !candidate.is_done {
+            return Ok(batch);
+        }
         self.position.stage(batch, candidate)
     }
 

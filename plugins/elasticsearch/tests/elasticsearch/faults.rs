@@ -143,3 +143,31 @@ async fn a_document_without_a_source_is_named() {
         "{error:?}"
     );
 }
+
+#[tokio::test]
+async fn a_server_that_is_well_again_is_shown_well_though_nothing_new_is_there() {
+    let nothing = || page(0..0, None);
+    let stub = troubled(vec![page(0..3, None), Reply::json(503, "{}"), nothing(), nothing()]).await;
+    let mut reading = reading(&stub, json!({ "polling_interval": "10ms" })).await;
+    assert_eq!(reading.keys(3).await, ["0", "1", "2"]);
+    let saved = reading.saved.clone();
+    assert!(reading.step().await.is_err());
+
+    assert_eq!(reading.step().await.unwrap(), [], "an empty batch says that the poll was good");
+
+    assert_eq!(reading.saved, saved, "and moves nothing");
+    reading.nothing().await;
+}
+
+#[tokio::test]
+async fn another_kind_of_server_is_told_from_a_missing_index() {
+    let stub = Stub::start(|_| Reply {
+        status: 404,
+        body: b"404 page not found".to_vec().into(),
+        ..Reply::default()
+    })
+    .await;
+    let error = reading(&stub, json!({})).await.step().await.unwrap_err();
+    assert!(error.chain().contains("404 page not found"), "{}", error.chain());
+    assert!(error.chain().contains("url must lead to Elasticsearch or OpenSearch"), "{}", error.chain());
+}
