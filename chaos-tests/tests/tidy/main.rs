@@ -106,6 +106,11 @@ fn every_mutant_names_the_test_that_kills_it() {
 }
 
 #[test]
+fn every_mutant_fits_the_code() {
+    assert_tidy(mutants::astray(&Tree::read()));
+}
+
+#[test]
 fn every_metric_is_in_the_docs() {
     assert_tidy(metrics::unlisted(&Tree::read()));
 }

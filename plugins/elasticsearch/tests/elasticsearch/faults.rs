@@ -161,12 +161,9 @@ async fn a_server_that_is_well_again_is_shown_well_though_nothing_new_is_there()
 
 #[tokio::test]
 async fn another_kind_of_server_is_told_from_a_missing_index() {
-    let stub = Stub::start(|_| Reply {
-        status: 404,
-        body: b"404 page not found".to_vec().into(),
-        ..Reply::default()
-    })
-    .await;
+    let stub =
+        Stub::start(|_| Reply { status: 404, body: b"404 page not found".to_vec(), ..Reply::default() })
+            .await;
     let error = reading(&stub, json!({})).await.step().await.unwrap_err();
     assert!(error.chain().contains("404 page not found"), "{}", error.chain());
     assert!(error.chain().contains("url must lead to Elasticsearch or OpenSearch"), "{}", error.chain());
