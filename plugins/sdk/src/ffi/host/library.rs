@@ -1,15 +1,16 @@
 //! Plugin libraries: loaded once per real path, checked before anything of them is called, never unloaded.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use libloading::os::unix;
 
 use super::error::LoadError;
 use super::functions::Calls;
-use super::loading::Loader;
+use super::loading::{Loaded, Loader};
 use crate::Capabilities;
 use crate::ffi::abi::{ABI, Descriptor, Entry, RawBatch, RawBytes, SYMBOL, capability};
 
@@ -18,6 +19,9 @@ use crate::ffi::abi::{ABI, Descriptor, Entry, RawBatch, RawBytes, SYMBOL, capabi
 static LIBRARIES: RwLock<Vec<Arc<Library>>> = RwLock::new(Vec::new());
 
 static LOADER: Loader<Arc<Library>> = Loader::new();
+
+/// Every file whose initialisers ran, refused ones too.
+static MAPPED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Loading takes milliseconds from a disk, and may take seconds from a share.
 pub const LOADED_WITHIN: Duration = Duration::from_secs(30);
@@ -105,16 +109,22 @@ impl Library {
 }
 
 /// On a thread of its own, of each path one at a time.
-fn first_load(real: PathBuf) -> Result<Arc<Library>, LoadError> {
+fn first_load(real: PathBuf) -> Loaded<Arc<Library>> {
     // Loaded since it was looked for.
     if let Some(known) = known(&real) {
-        return Ok(known);
+        return Loaded { outcome: Ok(known), has_begun: false };
     }
-    let entry = open_file(&real)?;
-    // SAFETY: the symbol has our prefix, so it is the entry of a plugin: without arguments, and its answer is
-    // static or null.
-    let descriptor = unsafe { entry() };
-    Library::register(descriptor, real)
+    let entry = open_file(&real);
+    let is_mapped = matches!(&entry, Ok(_) | Err(LoadError::NoSymbol { .. }));
+    // What was refused before stays mapped, and begins no second time.
+    let has_begun = is_mapped && MAPPED.lock().unwrap_or_else(PoisonError::into_inner).insert(real.clone());
+    let outcome = entry.and_then(|entry| {
+        // SAFETY: the symbol has our prefix, so it is the entry of a plugin: without arguments, and its answer is
+        // static or null.
+        let descriptor = unsafe { entry() };
+        Library::register(descriptor, real)
+    });
+    Loaded { outcome, has_begun }
 }
 
 fn known(real: &Path) -> Option<Arc<Library>> {

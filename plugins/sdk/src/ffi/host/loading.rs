@@ -29,8 +29,16 @@ enum Outcome<T> {
     Refused(Option<LoadError>),
 }
 
+/// What came of a load.
+pub(super) struct Loaded<T> {
+    pub(super) outcome: Result<T, LoadError>,
+    /// Initialisers ran on this thread, so it stays: to an allocator, for one, it is the main thread from then on, and another
+    /// thread that got its address once it ended would be taken for it.
+    pub(super) has_begun: bool,
+}
+
 /// What loads the library at a real path.
-pub(super) type Load<T> = fn(PathBuf) -> Result<T, LoadError>;
+pub(super) type Load<T> = fn(PathBuf) -> Loaded<T>;
 
 impl<T: Clone + Send + 'static> Loader<T> {
     pub(super) const fn new() -> Loader<T> {
@@ -65,10 +73,14 @@ impl<T: Clone + Send + 'static> Loader<T> {
         });
         let (ours, real) = (Arc::clone(&loading), path.to_owned());
         let work = move || {
-            let outcome = load(real.clone());
+            let Loaded { outcome, has_begun } = load(real.clone());
             // First, so that who finds no error left begins anew.
             self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&real);
             ours.end(outcome);
+            drop(ours);
+            if has_begun {
+                rest();
+            }
         };
         // By the name of its thread a person sees which library hangs.
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -76,6 +88,12 @@ impl<T: Clone + Send + 'static> Loader<T> {
         spawned.map_err(|source| LoadError::NoThread { path: path.to_owned(), source })?;
         all.insert(path.to_owned(), Arc::clone(&loading));
         Ok(loading)
+    }
+}
+
+fn rest() -> ! {
+    loop {
+        thread::park();
     }
 }
 
