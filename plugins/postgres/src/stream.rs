@@ -101,7 +101,7 @@ impl Stream {
             next_idle: now + idle_every,
             next_watch: now,
             next_beat: settings.heartbeat_interval.map(|interval| now + interval),
-            offered: from.commit_end,
+            offered: None,
             last_read: now,
             pause_until: None,
             first_row: None,
@@ -168,7 +168,9 @@ struct Reader {
     next_idle: Instant,
     next_watch: Instant,
     next_beat: Option<Instant>,
-    offered: Lsn,
+    /// The position that was handed over last. None at first: what is handed over then, be it nothing, shows that the server is
+    /// there.
+    offered: Option<Lsn>,
     last_read: Instant,
     pause_until: Option<Instant>,
     first_row: Option<Instant>,
@@ -254,7 +256,7 @@ impl Reader {
             permit = items.reserve(), if is_ready || is_idle => {
                 let permit = permit.map_err(|_| Error::Lost(std::io::ErrorKind::BrokenPipe.into()))?;
                 let assembled = self.assembler.take();
-                self.offered = assembled.position.commit_end;
+                self.offered = Some(assembled.position.commit_end);
                 self.next_idle = Instant::now() + self.idle_every;
                 self.first_row = None;
                 permit.send(Ok(if is_ready {
@@ -293,7 +295,7 @@ impl Reader {
     fn idle_at(&self) -> Option<Instant> {
         let is_news = !self.assembler.has_records()
             && !self.assembler.is_inside()
-            && self.assembler.position().commit_end > self.offered;
+            && self.offered.is_none_or(|offered| self.assembler.position().commit_end > offered);
         is_news.then_some(self.next_idle)
     }
 
