@@ -49,8 +49,8 @@ if [ ! -e "$DATA_DIR/pg/PG_VERSION" ]; then
 listen_addresses = '127.0.0.1'
 wal_level = logical
 max_connections = 300
-max_replication_slots = 60
-max_wal_senders = 60
+max_replication_slots = 200
+max_wal_senders = 200
 max_wal_size = 4GB
 shared_buffers = 128MB
 checkpoint_timeout = 30min
