@@ -104,11 +104,12 @@ impl<S> Paced<S> {
         wait.as_mut().poll(context).map(|()| Err(too_slow()))
     }
 
-    /// Ready once there was no request for too long.
+    /// Ready once there was no request for too long; never while one is answered.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let is_busy = self.pace.is_busy();
         let Idle { quarter, passed, started } = &mut self.idle;
         while quarter.as_mut().poll(context).is_ready() {
-            *passed = if *started == self.started { *passed + 1 } else { 0 };
+            *passed = if *started == self.started && !is_busy { *passed + 1 } else { 0 };
             *started = self.started;
             if *passed >= QUARTERS {
                 return Poll::Ready(());
@@ -135,6 +136,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if self.pace.is_busy() {
+            // Nobody need read when the answer is given, so the timer has to run by then.
+            if read.is_pending() {
+                let _ = self.poll_idle(context);
+            }
             return read;
         }
         match (self.head, read.is_ready()) {
@@ -194,4 +199,47 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 
 fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the other side is too slow")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// As hyper does: it reads while it waits for the answer, and from then on only when something wakes it.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_a_request_ends_though_nobody_read_since_its_answer() {
+        let (mut theirs, ours) = duplex(100);
+        let pace = Arc::new(Pace::default());
+        let patience = Patience { head: Duration::from_millis(50), idle: Duration::from_secs(1) };
+        let mut paced = Paced::new(ours, Arc::clone(&pace), patience);
+        theirs.write_all(b"a request").await.unwrap();
+        let mut bytes = [0; 100];
+        assert_eq!(paced.read(&mut bytes).await.unwrap(), 9);
+        let mut busy = Some(pace.busy());
+
+        let read = poll_fn(|context| {
+            let polled = Pin::new(&mut paced).poll_read(context, &mut ReadBuf::new(&mut bytes));
+            drop(busy.take());
+            polled
+        });
+
+        let ended = timeout(Duration::from_secs(5), read).await.expect("it ends");
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_answer_is_no_idleness() {
+        let (_theirs, ours) = duplex(100);
+        let pace = Arc::new(Pace::default());
+        let patience = Patience { head: Duration::from_millis(50), idle: Duration::from_secs(1) };
+        let mut paced = Paced::new(ours, Arc::clone(&pace), patience);
+        let _busy = pace.busy();
+        let mut bytes = [0; 100];
+        assert!(timeout(Duration::from_secs(60), paced.read(&mut bytes)).await.is_err());
+    }
 }
