@@ -1,5 +1,6 @@
 //! The source: opens, reads, and keeps what was delivered.
 
+use picomq_connector_sdk::doctor::COMMAND;
 use picomq_connector_sdk::http::Client;
 use picomq_connector_sdk::{
     Batch, Capabilities, CheckStatus, Error, Interrupt, OpenContext, Source, Staged, State, Verdict,
@@ -81,7 +82,7 @@ impl Source for ElasticsearchSource {
         name: &str,
         _: Value,
     ) -> Result<Option<Value>, Error> {
-        if name != doctor::COMMAND {
+        if name != COMMAND {
             return Ok(None);
         }
         let settings = config.check(&context.limits)?;

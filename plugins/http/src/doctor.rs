@@ -3,15 +3,13 @@
 use std::io::ErrorKind;
 
 use picomq_connector_sdk::Error;
+use picomq_connector_sdk::doctor::{Look, answer};
 use rustix::fs::{Access, access};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::listener;
 use crate::settings::Settings;
-
-/// The name under which the engine asks.
-pub(crate) const COMMAND: &str = "doctor";
 
 /// All looks, as the engine shows them. `spool` is what opening it to look says; None where there is none.
 pub(crate) async fn looks(settings: &Settings, spool: Option<Result<(), Error>>) -> Value {
@@ -22,25 +20,20 @@ pub(crate) async fn looks(settings: &Settings, spool: Option<Result<(), Error>>)
     if let Some(spool) = spool {
         checks.push(outcome("spool", spool.and_then(|()| writable(settings)), "it can be read and written"));
     }
-    json!({ "checks": checks })
+    answer(&checks)
 }
 
-async fn listens(settings: &Settings) -> Value {
+async fn listens(settings: &Settings) -> Look {
     let address = settings.listening.address;
     match TcpListener::bind(address).await {
-        Ok(_) => look("listen", "ok", &format!("{address} is free"), None),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => look(
-            "listen",
-            "warning",
-            &format!("{address} is taken"),
-            Some("fine while this source runs; else see who has the port, and give listen_addr another"),
-        ),
-        Err(error) => look(
-            "listen",
-            "error",
-            &format!("cannot listen on {address}: {error}"),
-            Some("name an address of this machine in listen_addr, with a port that this user may open"),
-        ),
+        Ok(_) => Look::ok("listen", format!("{address} is free")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Look::warning("listen", format!("{address} is taken")).advice(
+                "fine while this source runs; else see who has the port, and give listen_addr another",
+            )
+        }
+        Err(error) => Look::error("listen", format!("cannot listen on {address}: {error}"))
+            .advice("name an address of this machine in listen_addr, with a port that this user may open"),
     }
 }
 
@@ -57,13 +50,9 @@ fn writable(settings: &Settings) -> Result<(), Error> {
     })
 }
 
-fn outcome(name: &str, outcome: Result<(), Error>, good: &str) -> Value {
+fn outcome(name: &'static str, outcome: Result<(), Error>, good: &str) -> Look {
     match outcome {
-        Ok(()) => look(name, "ok", good, None),
-        Err(error) => look(name, "error", &error.chain(), None),
+        Ok(()) => Look::ok(name, good),
+        Err(error) => Look::error(name, error.chain()),
     }
-}
-
-fn look(name: &str, status: &str, detail: &str, advice: Option<&str>) -> Value {
-    json!({ "name": name, "status": status, "detail": detail, "advice": advice })
 }

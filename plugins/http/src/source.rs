@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use picomq_connector_sdk::doctor::COMMAND;
 use picomq_connector_sdk::{
     Batch, Capabilities, Check, CheckStatus, Error, Gauge, Host, Interrupt, Mode, OpenContext, Source,
     Staged, Verdict,
@@ -61,7 +62,7 @@ impl Source for HttpSource {
         name: &str,
         _: Value,
     ) -> Result<Option<Value>, Error> {
-        if name != doctor::COMMAND {
+        if name != COMMAND {
             return Ok(None);
         }
         let settings = config.check(&context)?;

@@ -4,6 +4,7 @@ use std::sync::Mutex as Short;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use picomq_connector_sdk::doctor::COMMAND;
 use picomq_connector_sdk::http::{BaseUrl, Client};
 use picomq_connector_sdk::{
     Batch, Capabilities, Check, CheckStatus, Error, Gauge, Host, Interrupt, OpenContext, Source, Staged,
@@ -123,7 +124,7 @@ impl Source for InfluxSource {
         name: &str,
         _: Value,
     ) -> Result<Option<Value>, Error> {
-        if name != doctor::COMMAND {
+        if name != COMMAND {
             return Ok(None);
         }
         let settings = config.check(&context.limits)?;

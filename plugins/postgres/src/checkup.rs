@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use picomq_connector_sdk::doctor::{self, Grade, Look};
 use picomq_connector_sdk::{CheckStatus, Error as SourceError};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::client::{Connection, Purpose};
@@ -24,68 +24,30 @@ use crate::stopped::Stopped;
 /// For all looks together.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// How a look came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Grade {
-    Ok,
-    Warning,
-    Error,
+/// A text of ours, which ends with what to run.
+fn of_text(name: &'static str, status: Grade, text: &str) -> Look {
+    let look = Look { status, ..Look::ok(name, text) };
+    match text.split_once("; run: ").or_else(|| text.split_once(" run: ")) {
+        Some((detail, sql)) => Look { detail: detail.to_owned(), ..look }.advice(sql),
+        None => look,
+    }
 }
 
-/// One look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Look {
-    pub(crate) name: &'static str,
-    pub(crate) status: Grade,
-    /// What was seen.
-    pub(crate) detail: String,
-    /// What to do, most often SQL.
-    pub(crate) advice: Option<String>,
-}
-
-impl Look {
-    fn ok(name: &'static str, detail: impl Into<String>) -> Look {
-        Look { name, status: Grade::Ok, detail: detail.into(), advice: None }
-    }
-
-    fn warning(name: &'static str, detail: impl Into<String>) -> Look {
-        Look { status: Grade::Warning, ..Look::ok(name, detail) }
-    }
-
-    fn error(name: &'static str, detail: impl Into<String>) -> Look {
-        Look { status: Grade::Error, ..Look::ok(name, detail) }
-    }
-
-    fn advice(self, advice: impl Into<String>) -> Look {
-        Look { advice: Some(advice.into()), ..self }
-    }
-
-    /// A text of ours, which ends with what to run.
-    fn of_text(name: &'static str, status: Grade, text: &str) -> Look {
-        let look = Look { status, ..Look::ok(name, text) };
-        match text.split_once("; run: ").or_else(|| text.split_once(" run: ")) {
-            Some((detail, sql)) => Look { detail: detail.to_owned(), ..look }.advice(sql),
-            None => look,
+fn of_error(name: &'static str, error: Error) -> Look {
+    let advice = match (&error, error.code()) {
+        (_, Some("28P01")) => Some("mend user and password in connection_string"),
+        (_, Some("28000")) => Some("let pg_hba.conf admit this role to its database from here"),
+        (_, Some("3D000")) => Some("mend the database in connection_string"),
+        (_, Some("53300")) => {
+            Some("raise max_connections, or end connections: SELECT * FROM pg_stat_activity;")
         }
-    }
-
-    fn of_error(name: &'static str, error: Error) -> Look {
-        let advice = match (&error, error.code()) {
-            (_, Some("28P01")) => Some("mend user and password in connection_string"),
-            (_, Some("28000")) => Some("let pg_hba.conf admit this role to its database from here"),
-            (_, Some("3D000")) => Some("mend the database in connection_string"),
-            (_, Some("53300")) => {
-                Some("raise max_connections, or end connections: SELECT * FROM pg_stat_activity;")
-            }
-            (Error::Connect { .. }, _) => {
-                Some("is the server up, and are host and port of connection_string right?")
-            }
-            (_, _) => None,
-        };
-        let look = Look::of_text(name, Grade::Error, &SourceError::from(error).chain());
-        Look { advice: look.advice.clone().or(advice.map(str::to_owned)), ..look }
-    }
+        (Error::Connect { .. }, _) => {
+            Some("is the server up, and are host and port of connection_string right?")
+        }
+        (_, _) => None,
+    };
+    let look = of_text(name, Grade::Error, &SourceError::from(error).chain());
+    Look { advice: look.advice.clone().or(advice.map(str::to_owned)), ..look }
 }
 
 /// Looks everywhere.
@@ -95,13 +57,13 @@ pub(crate) async fn run(stopped: &Stopped) -> Value {
         let seconds = PATIENCE.as_secs();
         looks.push(Look::error("server", format!("it did not answer everything within {seconds} s")));
     }
-    json!({ "checks": looks })
+    doctor::answer(&looks)
 }
 
 async fn look(stopped: &Stopped, looks: &mut Vec<Look>) {
     let mut sql = match Connection::open(&stopped.settings.target, Purpose::Sql).await {
         Ok(sql) => sql,
-        Err(error) => return looks.push(Look::of_error("connection", error)),
+        Err(error) => return looks.push(of_error("connection", error)),
     };
     looks
         .push(Look::ok("connection", format!("PostgreSQL {}, {:?}", sql.version(), stopped.settings.target)));
@@ -110,7 +72,7 @@ async fn look(stopped: &Stopped, looks: &mut Vec<Look>) {
         Mode::Polling => polling(&stopped.settings, &mut sql, looks).await,
     };
     if let Err(error) = looked {
-        looks.push(Look::of_error("server", error));
+        looks.push(of_error("server", error));
     }
     sql.close().await;
 }
@@ -119,7 +81,7 @@ async fn cdc(stopped: &Stopped, sql: &mut Connection, looks: &mut Vec<Look>) -> 
     let settings = &stopped.settings;
     match server::check_wal_level(sql).await {
         Ok(()) => looks.push(Look::ok("wal_level", "logical")),
-        Err(error) => looks.push(Look::of_error("wal_level", error)),
+        Err(error) => looks.push(of_error("wal_level", error)),
     }
     looks.push(role(sql, &settings.target.user).await?);
     let slot = server::slot(sql, &settings.slot).await?;
@@ -183,7 +145,7 @@ async fn slot_look(stopped: &Stopped, sql: &mut Connection, slot: Option<&SlotRo
     let judged = judged(stopped, sql, slot).await;
     let name = &stopped.settings.slot;
     match (judged, slot) {
-        (Err(error), _) => Look::of_error("slot", error),
+        (Err(error), _) => of_error("slot", error),
         (Ok(_), None) => Look::ok("slot", format!("`{name}` is not there yet and will be made")),
         (Ok(_), Some(slot)) => in_use(stopped, sql, slot).await,
     }
@@ -264,7 +226,7 @@ async fn published(settings: &Settings, sql: &mut Connection, looks: &mut Vec<Lo
     let plan = match publication::plan(published.as_ref(), &all, settings) {
         Ok(plan) => plan,
         Err(error) => {
-            looks.push(Look::of_error("publication", error));
+            looks.push(of_error("publication", error));
             return Ok(());
         }
     };
@@ -282,7 +244,7 @@ async fn published(settings: &Settings, sql: &mut Connection, looks: &mut Vec<Lo
             }
         }
     });
-    looks.extend(plan.warnings.iter().map(|text| Look::of_text("publication", Grade::Warning, text)));
+    looks.extend(plan.warnings.iter().map(|text| of_text("publication", Grade::Warning, text)));
     if settings.snapshot.reads() {
         looks.push(readable(sql, &plan.tables, "SELECT").await?);
     }
@@ -377,9 +339,9 @@ mod tests {
 
     #[test]
     fn a_text_of_ours_is_cut_before_what_to_run() {
-        let look = Look::of_text("slot", Grade::Error, "it is gone; run: SELECT 1;");
+        let look = of_text("slot", Grade::Error, "it is gone; run: SELECT 1;");
         assert_eq!((look.detail.as_str(), look.advice.as_deref()), ("it is gone", Some("SELECT 1;")));
-        let look = Look::of_text("slot", Grade::Error, "it is gone");
+        let look = of_text("slot", Grade::Error, "it is gone");
         assert_eq!((look.detail.as_str(), look.advice), ("it is gone", None));
     }
 

@@ -1,6 +1,6 @@
 //! What a person may ask of a source that is stopped: giving up its slot, and looking for what keeps it from running.
 
-use picomq_connector_sdk::{Error as SourceError, OpenContext};
+use picomq_connector_sdk::{Error as SourceError, OpenContext, doctor};
 use serde_json::Value;
 
 use crate::config::PostgresConfig;
@@ -11,8 +11,6 @@ use crate::{checkup, slot_drop};
 
 /// Names a slot to be dropped, and what goes with it.
 pub(crate) const SLOT_DROP: &str = "slot_drop";
-/// Looks at the server and changes nothing.
-const DOCTOR: &str = "doctor";
 
 /// Does it; `None` for a name that is not known.
 pub(crate) async fn run(
@@ -32,7 +30,7 @@ pub(crate) async fn run(
     let stopped = Stopped { key: context.key, mode: config.mode, settings, saved };
     match name {
         SLOT_DROP => slot_drop::run(&stopped, context.mode, arguments).await.map(Some),
-        DOCTOR => Ok(Some(checkup::run(&stopped).await)),
+        doctor::COMMAND => Ok(Some(checkup::run(&stopped).await)),
         _ => Ok(None),
     }
 }

@@ -12,6 +12,7 @@ pub mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod context;
+pub mod doctor;
 pub mod error;
 pub mod ffi;
 pub mod host;

@@ -1,32 +1,14 @@
 //! What `doctor` is told of a source that does not run, over the border as the engine asks it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use picomq_connector_sdk::State;
 use picomq_connector_sdk::conformance;
-use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 use serde_json::{Value, json};
 
 use crate::reading::{Reading, config};
 use crate::server::{KINDS, Place, documents};
 
 async fn doctor(settings: Value, state: Option<&State>) -> Vec<(String, String, String)> {
-    let path = conformance::library(env!("CARGO_PKG_NAME"));
-    let request = OpenRequest {
-        key: "documents".to_owned(),
-        config_json: settings.to_string(),
-        state: state.map(|state| state.as_bytes().to_vec()),
-        mode: Mode::Inspect,
-        limits: Limits { batch_records: 10_000, batch_bytes: 64 << 20 },
-        record_bytes: 1_000_000,
-        open_timeout: Duration::from_secs(30),
-        verdict_timeout: Duration::from_secs(30),
-        host: Arc::new(TracingSink::new("documents")),
-    };
-    let library = Library::load(&path).expect("cargo builds it beside the test");
-    let answer = library.maintain(request, "doctor", "{}").await.expect("it answers");
-    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let answer = conformance::doctor(env!("CARGO_PKG_NAME"), &settings, state).await;
     let word = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
     let checks = answer["checks"].as_array().unwrap().iter();
     checks.map(|check| (word(check, "name"), word(check, "status"), word(check, "detail"))).collect()

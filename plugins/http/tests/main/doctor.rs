@@ -1,30 +1,13 @@
 //! What `doctor` is told, over the border as the engine asks it.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use picomq_connector_sdk::conformance;
-use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 use serde_json::{Value, json};
 
 use crate::support::free_port;
 
 /// Each look as `name status`, and all details.
 async fn doctor(settings: Value) -> (Vec<String>, String) {
-    let request = OpenRequest {
-        key: "http".to_owned(),
-        config_json: settings.to_string(),
-        state: None,
-        mode: Mode::Inspect,
-        limits: Limits { batch_records: 10_000, batch_bytes: 64 << 20 },
-        record_bytes: 1_000_000,
-        open_timeout: Duration::from_secs(30),
-        verdict_timeout: Duration::from_secs(30),
-        host: Arc::new(TracingSink::new("http")),
-    };
-    let library = Library::load(&conformance::library(env!("CARGO_PKG_NAME"))).unwrap();
-    let answer = library.maintain(request, "doctor", "null").await.unwrap();
-    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let answer = conformance::doctor(env!("CARGO_PKG_NAME"), &settings, None).await;
     let word = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
     let checks = answer["checks"].as_array().unwrap();
     let looks = checks.iter().map(|check| format!("{} {}", word(check, "name"), word(check, "status")));

@@ -1,10 +1,8 @@
 //! What `doctor` is told, over the border as the engine asks it, and what a running source says where there is nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use picomq_connector_sdk::conformance;
-use picomq_connector_sdk::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 use picomq_connector_sdk::http::stub::{Reply, Stub};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -17,20 +15,7 @@ const ONE: &str = "{\"results\":[{\"statement_id\":0,\"series\":[{\"name\":\"m\"
 
 /// Name and status of each look, and the detail of the last.
 async fn doctor(settings: Value) -> (Vec<(String, String)>, String) {
-    let request = OpenRequest {
-        key: "points".to_owned(),
-        config_json: settings.to_string(),
-        state: None,
-        mode: Mode::Inspect,
-        limits: Limits { batch_records: 10_000, batch_bytes: 64 << 20 },
-        record_bytes: 1_000_000,
-        open_timeout: Duration::from_secs(30),
-        verdict_timeout: Duration::from_secs(30),
-        host: Arc::new(TracingSink::new("points")),
-    };
-    let library = Library::load(&conformance::library(env!("CARGO_PKG_NAME"))).unwrap();
-    let answer: Value =
-        serde_json::from_str(&library.maintain(request, "doctor", "null").await.unwrap()).unwrap();
+    let answer = conformance::doctor(env!("CARGO_PKG_NAME"), &settings, None).await;
     let word = |check: &Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
     let checks = answer["checks"].as_array().unwrap();
     let detail = word(checks.last().unwrap(), "detail");

@@ -2,6 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::State;
+use crate::ffi::host::{Library, Limits, Mode, OpenRequest, TracingSink};
 
 /// The one symbol that [`export_source!`](crate::export_source) defines.
 const SYMBOL: &str = "picomq_connector_source";
@@ -40,4 +47,26 @@ pub fn exports(path: &Path) -> Result<Vec<String>, String> {
 pub fn check_exports(path: &Path) {
     let exported = exports(path).unwrap_or_else(|what| panic!("{}: {what}", path.display()));
     assert_eq!(exported, [SYMBOL], "{} must export its one symbol alone", path.display());
+}
+
+/// What the built library of `package` answers to `doctor` (see [`library`] and [`doctor`](crate::doctor)), asked over the border as
+/// the engine asks it, of a source with these settings that does not run.
+///
+/// # Panics
+/// When it cannot be loaded or does not answer.
+pub async fn doctor(package: &str, settings: &Value, state: Option<&State>) -> Value {
+    let request = OpenRequest {
+        key: "looked-at".to_owned(),
+        config_json: settings.to_string(),
+        state: state.map(|state| state.as_bytes().to_vec()),
+        mode: Mode::Inspect,
+        limits: Limits { batch_records: 10_000, batch_bytes: 64 << 20 },
+        record_bytes: 1_000_000,
+        open_timeout: Duration::from_secs(30),
+        verdict_timeout: Duration::from_secs(30),
+        host: Arc::new(TracingSink::new("looked-at")),
+    };
+    let library = Library::load(&library(package)).expect("cargo builds it beside the test");
+    let answer = library.maintain(request, crate::doctor::COMMAND, "null").await.expect("it answers");
+    serde_json::from_str(&answer).expect("an answer is JSON")
 }

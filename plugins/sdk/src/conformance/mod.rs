@@ -23,7 +23,7 @@ mod pipeline;
 mod subject;
 
 pub use bench::{Bench, Setting};
-pub use library::{check_exports, exports, library};
+pub use library::{check_exports, doctor, exports, library};
 pub use subject::Subject;
 
 use std::fmt;
