@@ -26,7 +26,7 @@ impl Filled {
     /// Of a page of which everything was delivered before.
     pub(crate) fn nothing(keys: &[Key]) -> Filled {
         let reached = keys.last().cloned();
-        Filled { batch: Batch::new(Schema::Json), delivered: Vec::new(), reached, is_cut: false }
+        Filled { batch: Batch::empty(), delivered: Vec::new(), reached, is_cut: false }
     }
 }
 

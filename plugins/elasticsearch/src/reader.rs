@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use picomq_connector_sdk::{Batch, CheckStatus, Error, Gauge, Host, Schema};
+use picomq_connector_sdk::{Batch, CheckStatus, Error, Gauge, Host};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -191,10 +192,10 @@ impl Reader {
         let settled = match query::settled(&self.settings, &chain.field, floor) {
             None => Settled::All,
             Some(body) => {
-                let answer = self.server.count(&body).await?.to_string();
-                let page = Page::parse(answer.as_bytes()).map_err(strange)?;
-                let newest = page.hits().first().and_then(|hit| hit.sort.first());
-                Settled::Until(newest.filter(|at| !at.is_missing()).cloned())
+                let answer = self.server.count(&body).await?;
+                let hits = Vec::<Value>::deserialize(&answer["hits"]["hits"]).map_err(strange)?;
+                let newest = hits.first().map(|hit| Point::deserialize(&hit["sort"][0]));
+                Settled::Until(newest.transpose().map_err(strange)?.filter(|at| !at.is_missing()))
             }
         };
         chain.settled = Some(settled);
@@ -220,8 +221,7 @@ impl Reader {
             debug!(names = keys.len(), known = place, "something new is there");
             chain.read_behind(&page, &keys[..place], &self.settings);
             self.contexts.hold(chain.context());
-            let (batch, position) = (Batch::new(Schema::Json), head.clone());
-            return Ok(Step { batch, position, is_last: false });
+            return Ok(Step { batch: Batch::empty(), position: head.clone(), is_last: false });
         }
         let is_end = keys.len() < got.asked;
         let is_last = is_end || chain.began.elapsed() > CHAIN_AGE_MAX;

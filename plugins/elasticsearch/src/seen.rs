@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::key::{Key, Point};
@@ -238,29 +238,8 @@ impl Serialize for Seen {
 
 impl<'de> Deserialize<'de> for Seen {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
-        from.deserialize_bytes(PackedVisitor)
-    }
-}
-
-struct PackedVisitor;
-
-impl<'de> Visitor<'de> for PackedVisitor {
-    type Value = Seen;
-
-    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("documents in packed form")
-    }
-
-    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Seen, E> {
-        Seen::unpack(bytes).ok_or_else(|| E::custom("the remembered documents are damaged"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Seen, A::Error> {
-        let mut bytes = Vec::new();
-        while let Some(byte) = items.next_element()? {
-            bytes.push(byte);
-        }
-        self.visit_bytes(&bytes)
+        let bytes = serde_bytes::ByteBuf::deserialize(from)?;
+        Seen::unpack(&bytes).ok_or_else(|| D::Error::custom("the remembered documents are damaged"))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::mark::Mark;
@@ -220,29 +220,8 @@ impl Serialize for Window {
 
 impl<'de> Deserialize<'de> for Window {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Window, D::Error> {
-        from.deserialize_bytes(Packed)
-    }
-}
-
-struct Packed;
-
-impl<'de> Visitor<'de> for Packed {
-    type Value = Window;
-
-    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("points in packed form")
-    }
-
-    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Window, E> {
-        Window::unpack(bytes).ok_or_else(|| E::custom("the remembered points are damaged"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Window, A::Error> {
-        let mut bytes = Vec::new();
-        while let Some(byte) = items.next_element()? {
-            bytes.push(byte);
-        }
-        self.visit_bytes(&bytes)
+        let bytes = serde_bytes::ByteBuf::deserialize(from)?;
+        Window::unpack(&bytes).ok_or_else(|| D::Error::custom("the remembered points are damaged"))
     }
 }
 
